@@ -1,0 +1,212 @@
+"""The composition root: builds every part, wires the callbacks between them, starts them in order, stops in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import AsyncExitStack
+from typing import Any, NoReturn
+
+from ansible_operator import __version__
+from ansible_operator.config.settings import verbosity_for, workers_for
+from ansible_operator.controller.controller import Controller, Queue
+from ansible_operator.controller.dependents import Dependents
+from ansible_operator.kube.client import Client
+from ansible_operator.kube.connection import Connection, connect
+from ansible_operator.kube.discovery import Discovery
+from ansible_operator.kube.informers import Informers
+from ansible_operator.kube.leadership import Leadership, election_of
+from ansible_operator.model.annotations import RunOptions
+from ansible_operator.model.errors import ApiError, NotFound, OperatorError, StartError
+from ansible_operator.model.gvk import GVK, Resource
+from ansible_operator.model.settings import Settings
+from ansible_operator.model.watch import Watch
+from ansible_operator.proxy.server import Proxy
+from ansible_operator.reconcile.reconciler import Policy, Reconciler, Tools
+from ansible_operator.runner.cold import ColdRunner
+from ansible_operator.runner.files import make_private_directory
+from ansible_operator.telemetry import endpoints
+from ansible_operator.telemetry.logs import get_logger
+from ansible_operator.telemetry.metrics import Metrics
+
+log = get_logger("app")
+
+SYNC_TIMEOUT = 120.0
+"""Seconds that the first lists may take, as in controller-runtime."""
+
+_DISCOVERY_RETRY = 1.0
+
+
+class LeadershipLost(OperatorError):
+    """Another replica may lead by now: nothing more may be written."""
+
+
+class Operator:
+    """One operator process, from start to stop."""
+
+    def __init__(self, settings: Settings, watches: list[Watch]) -> None:
+        self._settings = settings
+        self._watches = watches
+        self._stop = asyncio.Event()
+        self._metrics = Metrics(__version__)
+        self._queues: list[Queue] = []
+        self._controllers: list[Controller] = []
+        self._informers: Informers | None = None
+
+    def stop(self) -> None:
+        """Ask the operator to end: no new runs, those under way get the graceful time."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Start, work until stopped, stop. Raises StartError, or LeadershipLost."""
+        async with AsyncExitStack() as stack:
+            starting = asyncio.create_task(self._start(stack))
+            if await self._unless_stopped(starting):
+                await self._work(*starting.result())
+
+    async def _start(self, stack: AsyncExitStack) -> tuple[Tools, Leadership | None]:
+        """Everything up to the first list of every watched kind."""
+        await self._serve(stack)
+        connection = await connect(self._settings.environment)
+        stack.push_async_callback(connection.close)
+        tools, discovery = await self._tools(connection, stack)
+        leadership = self._campaign(stack)
+        if leadership is not None:
+            await leadership.elected.wait()
+        self._informers = Informers(tools.client, self._settings.namespaces)
+        stack.push_async_callback(self._informers.stop)
+        await self._start_controllers(tools, discovery, self._informers)
+        return tools, leadership
+
+    async def _serve(self, stack: AsyncExitStack) -> None:
+        """Probes and metrics come first: they tell of a slow start as well."""
+        settings = self._settings
+        ready = {"informers": self._ready}
+        live = {"ping": lambda: None, "informers": self._live}
+        for server in (
+            endpoints.probes(settings.probe_address, live, ready),
+            endpoints.metrics(settings.metrics_address, self._metrics),
+        ):
+            await server.start()
+            stack.push_async_callback(server.stop)
+
+    def _ready(self) -> str | None:
+        if self._informers is None:
+            return "not started yet" if not self._settings.leader_election.enabled else None
+        unsynced = self._informers.unsynced()
+        return f"waiting for the first list of {unsynced[0].resource.plural}" if unsynced else None
+
+    def _live(self) -> str | None:
+        dead = self._informers.dead() if self._informers is not None else []
+        return f"{dead[0]} has ended" if dead else None
+
+    async def _tools(self, connection: Connection, stack: AsyncExitStack) -> tuple[Tools, Discovery]:
+        """The proxy and the runner; the proxy listens before anything runs."""
+        settings = self._settings
+        client = Client(connection)
+        discovery = Discovery(client)
+        try:
+            make_private_directory(settings.work_dir)
+        except OSError as error:
+            raise StartError(
+                f"work directory {settings.work_dir}: {error.strerror}; name another with --work-dir"
+            ) from error
+        proxy = Proxy(client, discovery, settings.proxy_port, settings.work_dir)
+        await proxy.start()
+        stack.push_async_callback(proxy.stop)
+        runner = ColdRunner(settings.environment, settings.max_concurrent_runs, settings.ansible_args)
+        stack.push_async_callback(runner.stop)
+        return Tools(client, proxy, runner, self._metrics), discovery
+
+    def _campaign(self, stack: AsyncExitStack) -> Leadership | None:
+        if not self._settings.leader_election.enabled:
+            return None
+        leadership = Leadership(election_of(self._settings.leader_election), self._settings.environment)
+        leadership.start()
+        stack.push_async_callback(leadership.stop)
+        log.info("waiting for the lease")
+        return leadership
+
+    async def _start_controllers(self, tools: Tools, discovery: Discovery, informers: Informers) -> None:
+        resources = await asyncio.gather(*(_served(discovery, watch.gvk) for watch in self._watches))
+        for watch, resource in zip(self._watches, resources, strict=True):
+            self._metrics.prepare(watch)
+            queue = Queue()
+            dependents = Dependents(watch, resource, informers, queue)
+            reconciler = Reconciler(watch, resource, tools, self._policy(watch), dependents.on_child)
+            workers = workers_for(watch.gvk, self._settings)
+            controller = Controller(watch, reconciler, queue, self._metrics, workers)
+            informers.ensure(resource, controller.on_change, "" if watch.finalizer else str(watch.selector))
+            self._queues.append(queue)
+            self._controllers.append(controller)
+            log.info("watching", gvk=str(watch.gvk), content=str(watch.content), workers=workers)
+        await informers.wait_for_sync(SYNC_TIMEOUT)
+
+    def _policy(self, watch: Watch) -> Policy:
+        settings = self._settings
+        period = watch.reconcile_period
+        return Policy(
+            options=RunOptions(
+                reconcile_period=settings.reconcile_period if period is None else period,
+                max_runner_artifacts=watch.max_runner_artifacts,
+                verbosity=verbosity_for(watch.gvk, settings),
+            ),
+            run_timeout=settings.run_timeout,
+            inject_owner=settings.inject_owner_ref,
+            log_events=settings.ansible_log_events,
+            work_dir=settings.work_dir,
+        )
+
+    async def _work(self, tools: Tools, leadership: Leadership | None) -> None:
+        """Run the controllers until a stop, or until the lease is lost."""
+        log.info("started", watches=len(self._watches), version=__version__)
+        work = asyncio.gather(*(controller.run() for controller in self._controllers))
+        lost = leadership is not None and await self._unless_stopped(asyncio.ensure_future(leadership.lost.wait()))
+        if leadership is None:
+            await self._stop.wait()
+        log.info("stopping", reason="lease lost" if lost else "asked to")
+        for queue in self._queues:
+            queue.close()
+        try:
+            await asyncio.wait_for(asyncio.shield(work), 0 if lost else self._settings.graceful_shutdown_timeout)
+        except TimeoutError:
+            await tools.runner.stop()
+            await work
+        if lost:
+            raise LeadershipLost("the lease was lost; another replica may lead by now")
+
+    async def _unless_stopped(self, task: asyncio.Future[Any]) -> bool:
+        """Wait for the task, or for a stop, which cancels it. Whether the task came to its end."""
+        stop = asyncio.create_task(self._stop.wait())
+        await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+        for waiting in (task, stop):
+            waiting.cancel()
+        await asyncio.wait((task, stop))
+        return not task.cancelled()
+
+
+async def _served(discovery: Discovery, gvk: GVK) -> Resource:
+    """The resource of a watched kind; a CRD that was only just made is waited for."""
+    deadline = asyncio.get_running_loop().time() + SYNC_TIMEOUT
+    while True:
+        try:
+            return await discovery.by_kind(gvk)
+        except ApiError as error:
+            if asyncio.get_running_loop().time() > deadline:
+                _give_up(gvk, error)
+            log.warning("kind is not there yet", gvk=str(gvk), error=str(error))
+            await asyncio.sleep(error.retry_after or _DISCOVERY_RETRY)
+
+
+def _give_up(gvk: GVK, error: ApiError) -> NoReturn:
+    cure = "install its CRD" if isinstance(error, NotFound) else "check the cluster and the operator's RBAC"
+    raise StartError(f"{gvk}: {error}; {cure}") from error
+
+
+async def run(settings: Settings, watches: list[Watch]) -> None:
+    """Run an operator until SIGTERM or SIGINT."""
+    operator = Operator(settings, watches)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, operator.stop)
+    await operator.run()

@@ -1,0 +1,1 @@
+"""One controller for each watch: changes, through predicates, into the queue, and out of it to the reconciler."""

@@ -1,0 +1,90 @@
+"""The controller of one watch."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ansible_operator.kube.informer import Change
+from ansible_operator.model.errors import ApiError
+from ansible_operator.model.gvk import ObjectKey
+from ansible_operator.model.predicates import labels_of, primary_update_matters
+from ansible_operator.model.watch import Watch
+from ansible_operator.reconcile.reconciler import Reconciler, Result
+from ansible_operator.telemetry.logs import get_logger
+from ansible_operator.telemetry.metrics import Metrics
+from ansible_operator.workqueue import Priority, ShutDown, WorkQueue
+
+Queue = WorkQueue[ObjectKey]
+
+
+class Controller:
+    """Takes keys from the queue and reconciles them, ``workers`` at a time."""
+
+    def __init__(self, watch: Watch, reconciler: Reconciler, queue: Queue, metrics: Metrics, workers: int) -> None:
+        self._watch = watch
+        self._reconciler = reconciler
+        self._queue = queue
+        self._metrics = metrics
+        self._workers = workers
+        self._name = watch.gvk.controller_name
+        self._log = get_logger("controller").bind(controller=self._name)
+
+    def on_change(self, change: Change) -> None:
+        """A watched object has changed: queue it, if the change matters."""
+        key = ObjectKey.of(change.object)
+        if change.kind == "added" and self._watch.selector.matches(labels_of(change.object)):
+            self._queue.add(key, Priority.INITIAL_LIST if change.initial else Priority.CHANGE)
+        elif change.kind == "deleted":
+            self._queue.add(key, Priority.DELETION)
+        elif change.old and change.new and primary_update_matters(self._watch, change.old, change.new):
+            deleting = bool(change.new["metadata"].get("deletionTimestamp"))
+            self._queue.add(key, Priority.DELETION if deleting else Priority.CHANGE)
+
+    async def run(self) -> None:
+        """Work until the queue is closed and every run has ended."""
+        self._metrics.max_concurrent.labels(controller=self._name).set(self._workers)
+        self._metrics.queue_depth.labels(name=self._name, controller=self._name).set_function(lambda: len(self._queue))
+        await asyncio.gather(*(self._work() for _ in range(self._workers)))
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                key, waited = await self._queue.get()
+            except ShutDown:
+                return
+            self._metrics.queue_wait.labels(controller=self._name).observe(waited)
+            busy = self._metrics.active_workers.labels(controller=self._name)
+            busy.inc()
+            try:
+                result = await self._reconcile(key)
+                self._settle(key, result)
+            finally:
+                busy.dec()
+                self._queue.done(key)
+
+    async def _reconcile(self, key: ObjectKey) -> Result:
+        """One pass, whose errors become a back-off: one object never takes the operator down."""
+        try:
+            return await self._reconciler.reconcile(key)
+        except ApiError as error:
+            self._log.warning("reconcile failed", namespace=key.namespace, name=key.name, error=str(error))
+        except Exception:
+            self._log.exception("reconcile failed by a fault of the operator", namespace=key.namespace, name=key.name)
+        return Result(failed=True)
+
+    def _settle(self, key: ObjectKey, result: Result) -> None:
+        """Queue the key again as the result asks for."""
+        if result.failed:
+            outcome = "error"
+            self._metrics.reconcile_errors.labels(controller=self._name).inc()
+            delay = self._queue.add_rate_limited(key)
+            self._log.info("will be tried again", namespace=key.namespace, name=key.name, seconds=round(delay, 3))
+        elif result.gone:
+            outcome = "success"
+            self._queue.discard(key)
+        else:
+            self._queue.forget(key)
+            outcome = "success" if result.requeue_after is None else "requeue_after"
+            if result.requeue_after is not None:
+                self._queue.add_after(key, result.requeue_after)
+        self._metrics.reconcile_total.labels(controller=self._name, result=outcome).inc()

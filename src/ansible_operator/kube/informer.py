@@ -1,0 +1,181 @@
+"""An informer: one kind, listed and then watched, with every change reported as old and new object.
+
+A watch that ends, breaks or falls silent is begun again where it stopped; history that the server no longer has is made
+up for by a new list, whose differences are reported like events. Nothing is reported twice or left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ansible_operator.kube.client import Client
+from ansible_operator.kube.store import Store
+from ansible_operator.model.errors import ApiError, Gone
+from ansible_operator.model.gvk import Object, ObjectKey, Resource
+from ansible_operator.telemetry.logs import get_logger
+
+log = get_logger("informer")
+
+WATCH_SECONDS = 300
+"""How long the server keeps one watch open; then it is begun anew, so that a dead one is noticed."""
+
+SILENCE_SECONDS = WATCH_SECONDS + 30
+PAGE = 500
+_BACKOFF = (0.2, 30.0)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happened to one object. ``initial`` marks the objects of the very first list."""
+
+    kind: Literal["added", "updated", "deleted"]
+    old: Object | None
+    new: Object | None
+    initial: bool = False
+
+    @property
+    def object(self) -> Object:
+        """The object as it was last seen."""
+        obj = self.new if self.new is not None else self.old
+        assert obj is not None
+        return obj
+
+
+Handler = Callable[[Change], None]
+
+
+class Informer:
+    """Watches ``resource`` in one namespace (empty: in all), as far as the label selector lets objects through."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        namespace: str = "",
+        label_selector: str = "",
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.resource = resource
+        self.namespace = namespace
+        self.store = Store()
+        self.synced = asyncio.Event()
+        self.last_contact: float | None = None
+        self.last_error: ApiError | None = None
+        self._client = client
+        self._params = {"labelSelector": label_selector} if label_selector else {}
+        self._sleep = sleep
+        self._handlers: list[Handler] = []
+        self._version: str | None = None
+
+    def add_handler(self, handler: Handler) -> None:
+        """Report every change to ``handler`` from now on; objects already known are reported to it at once."""
+        self._handlers.append(handler)
+        for key in self.store:
+            handler(Change("added", None, self.store.get(key), initial=True))
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        failures = 0
+        while True:
+            try:
+                if self._version is None:
+                    await self._list()
+                failures = 0
+                await self._watch()
+                await self._sleep(random.uniform(0.1, 0.5))  # noqa: S311 - a server that ends watches at once is spared
+            except Gone:
+                self._version = None
+            except ApiError as error:
+                failures += 1
+                await self._pause(error, failures)
+
+    async def _pause(self, error: ApiError, failures: int) -> None:
+        """Wait before the next try; the first failure may be a mere drop and is not worth a line."""
+        self.last_error = error
+        if error.status == 404:
+            self._version = None  # the kind is gone: list again when it is back
+        elif error.status == 401:
+            await self._client.connection.renew()
+        delay = min(_BACKOFF[0] * 2 ** (failures - 1), _BACKOFF[1]) * random.uniform(0.5, 1.0)  # noqa: S311
+        if failures > 1:
+            log.warning("cannot watch", resource=self._name, error=str(error), failures=failures)
+        await self._sleep(max(delay, error.retry_after or 0.0))
+
+    @property
+    def _path(self) -> str:
+        return self.resource.path(self.namespace)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.resource.plural}.{self.resource.gvk.group}".rstrip(".")
+
+    async def _list(self) -> None:
+        """Read everything, page by page, and report how it differs from what is known."""
+        seen: set[ObjectKey] = set()
+        params = {**self._params, "limit": str(PAGE)}
+        initial = not self.synced.is_set()
+        while True:
+            page = await self._client.request("GET", self._path, params=params)
+            for obj in page.get("items") or ():
+                obj.setdefault("apiVersion", self.resource.gvk.api_version)
+                obj.setdefault("kind", self.resource.gvk.kind)
+                seen.add(ObjectKey.of(obj))
+                self._put(obj, initial=initial)
+            metadata = page["metadata"]
+            if not metadata.get("continue"):
+                break
+            params["continue"] = metadata["continue"]
+        for key in self.store.keys_besides(seen, ""):
+            self._remove(key)
+        self._version = metadata["resourceVersion"]
+        self._touch()
+        self.synced.set()
+
+    async def _watch(self) -> None:
+        params = {
+            **self._params,
+            "resourceVersion": self._version or "",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(WATCH_SECONDS),
+        }
+        async for event in self._client.watch(self._path, params, SILENCE_SECONDS):
+            self._touch()
+            self._handle(event)
+
+    def _handle(self, event: dict[str, Any]) -> None:
+        obj = event["object"]
+        if event["type"] == "ERROR":
+            raise ApiError.of(int(obj.get("code", 0)), obj.get("reason", ""), obj.get("message", "watch failed"))
+        self._version = obj["metadata"]["resourceVersion"]
+        if event["type"] in ("ADDED", "MODIFIED"):
+            self._put(obj)
+        elif event["type"] == "DELETED":
+            self._remove(ObjectKey.of(obj), obj)
+
+    def _put(self, obj: dict[str, Any], *, initial: bool = False) -> None:
+        old = self.store.put(obj)
+        if old is None:
+            self._report(Change("added", None, obj, initial))
+        elif old["metadata"].get("uid") != obj["metadata"].get("uid"):
+            self._report(Change("deleted", old, None))  # deleted and made again while nobody watched
+            self._report(Change("added", None, obj))
+        elif old["metadata"].get("resourceVersion") != obj["metadata"].get("resourceVersion"):
+            self._report(Change("updated", old, obj))
+
+    def _remove(self, key: ObjectKey, last: Object | None = None) -> None:
+        old = self.store.remove(key)
+        if old is not None:
+            self._report(Change("deleted", last or old, None))
+
+    def _report(self, change: Change) -> None:
+        for handler in self._handlers:
+            handler(change)
+
+    def _touch(self) -> None:
+        with suppress(RuntimeError):
+            self.last_contact = asyncio.get_running_loop().time()

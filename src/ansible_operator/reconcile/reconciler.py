@@ -1,0 +1,219 @@
+"""The reconciler of one watch (contract 4.5 to 4.7)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from structlog.typing import FilteringBoundLogger
+
+from ansible_operator.kube.client import Client
+from ansible_operator.kube.writes import Writer
+from ansible_operator.model.annotations import RunOptions, run_options
+from ansible_operator.model.casing import clashes
+from ansible_operator.model.errors import NotFound, RunError
+from ansible_operator.model.events import Event, Outcome, Progress, outcome_of
+from ansible_operator.model.gvk import Object, ObjectKey, Resource
+from ansible_operator.model.owner import Owner
+from ansible_operator.model.params import extra_vars
+from ansible_operator.model.predicates import labels_of
+from ansible_operator.model.watch import Content, Watch
+from ansible_operator.proxy.grants import Child, Grant
+from ansible_operator.proxy.server import Proxy
+from ansible_operator.reconcile.event_log import EventLog
+from ansible_operator.reconcile.status import StatusWriter
+from ansible_operator.runner.artifacts import purge
+from ansible_operator.runner.interface import Access, Runner, RunRequest
+from ansible_operator.telemetry.logs import get_logger
+from ansible_operator.telemetry.metrics import Metrics
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the controller has to do next.
+
+    ``failed``: try again after the object's back-off. ``gone``: forget the object. Else ``requeue_after`` seconds
+    later, if that is set, and in any case when something changes.
+    """
+
+    requeue_after: float | None = None
+    failed: bool = False
+    gone: bool = False
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Settings of the runs of one watch; times in seconds."""
+
+    options: RunOptions
+    run_timeout: float
+    inject_owner: bool
+    log_events: str
+    work_dir: Path
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What every reconciler of the operator shares."""
+
+    client: Client
+    proxy: Proxy
+    runner: Runner
+    metrics: Metrics
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    random: random.Random = field(default_factory=random.Random)
+
+
+class Reconciler:
+    """Reconciles the objects of one watch. One call at a time for one object: the work queue sees to that."""
+
+    def __init__(
+        self, watch: Watch, resource: Resource, tools: Tools, policy: Policy, on_child: Callable[[Child], None]
+    ) -> None:
+        self._watch = watch
+        self._resource = resource
+        self._tools = tools
+        self._policy = policy
+        self._on_child = on_child
+        self._writer = Writer(tools.client, resource)
+        self._status = StatusWriter(self._writer, tools.now, managed=watch.manage_status)
+        self._log = get_logger("reconciler").bind(gvk=str(watch.gvk))
+
+    async def reconcile(self, key: ObjectKey) -> Result:
+        """One pass. ApiErrors come through: the controller backs off and tries again."""
+        try:
+            obj = await self._tools.client.get(self._resource, key)
+        except NotFound:
+            self._purge(key)
+            return Result(gone=True)
+        finalizer = self._watch.finalizer
+        deleted = bool(obj["metadata"].get("deletionTimestamp"))
+        ours = finalizer is not None and finalizer.name in (obj["metadata"].get("finalizers") or ())
+        if deleted and not ours:
+            return Result()
+        if not deleted and not self._watch.selector.matches(labels_of(obj)):
+            return Result()
+        log = self._log.bind(namespace=key.namespace, name=key.name)
+        if finalizer is not None and not deleted and not ours:
+            updated = await self._writer.add_finalizer(key, obj["metadata"]["uid"], finalizer.name)
+            if updated is None:
+                return Result(gone=True)
+            obj = dict(updated)
+        return await self._run(obj, key, finalizing=deleted, log=log)
+
+    async def _run(self, obj: Object, key: ObjectKey, *, finalizing: bool, log: FilteringBoundLogger) -> Result:
+        try:
+            options, complaints = run_options(obj, self._policy.options)
+        except ValueError as error:
+            return await self._cannot_start(obj, key, str(error), log)
+        for complaint in complaints:
+            log.warning("annotation ignored", problem=complaint)
+        obj = await self._status.started(key, obj) or obj
+        started = time.monotonic()
+        try:
+            outcome = await self._play(obj, key, options, finalizing=finalizing, log=log)
+        except RunError as error:
+            return await self._cannot_start(obj, key, str(error), log)
+        self._tools.metrics.run_ended(self._watch.gvk, outcome.succeeded, time.monotonic() - started)
+        return await self._finish(obj, key, options, outcome, finalizing=finalizing, log=log)
+
+    async def _cannot_start(self, obj: Object, key: ObjectKey, message: str, log: FilteringBoundLogger) -> Result:
+        log.error("run not started", error=message)
+        self._tools.metrics.run_ended(self._watch.gvk, False, 0.0)
+        await self._status.not_started(key, obj, message)
+        return Result(failed=True)
+
+    async def _play(
+        self, obj: Object, key: ObjectKey, options: RunOptions, *, finalizing: bool, log: FilteringBoundLogger
+    ) -> Outcome:
+        """Run the content for one object and judge the run."""
+        ident = str(self._tools.random.getrandbits(63))
+        log = log.bind(job=ident)
+        owner = Owner(self._watch.gvk, key, obj["metadata"]["uid"])
+        token = self._tools.proxy.grants.issue(Grant(owner, self._policy.inject_owner, self._on_child))
+        try:
+            request = RunRequest(
+                directory=self._directory(key),
+                ident=ident,
+                content=self._content(finalizing),
+                variables=self._variables(obj, finalizing, log),
+                access=Access(self._tools.proxy.url, self._tools.proxy.authority_file, token, key.namespace),
+                verbosity=options.verbosity,
+                max_artifacts=options.max_runner_artifacts,
+                timeout=self._policy.run_timeout,
+            )
+            collector = _Collector(EventLog(log, self._policy.log_events))
+            log.info("run started", finalizing=finalizing)
+            end = await self._tools.runner.run(request, collector)
+        finally:
+            self._tools.proxy.grants.revoke(token)
+        outcome = outcome_of(collector.progress, end, run_timeout=self._policy.run_timeout)
+        summary = {"ok": outcome.stats.ok, "changed": outcome.stats.changed, "failures": outcome.stats.failures}
+        if outcome.succeeded:
+            log.info("run succeeded", **summary)
+        else:
+            log.error("run failed", **summary, error=outcome.message, exit_code=end.exit_code)
+        return outcome
+
+    async def _finish(
+        self,
+        obj: Object,
+        key: ObjectKey,
+        options: RunOptions,
+        outcome: Outcome,
+        *,
+        finalizing: bool,
+        log: FilteringBoundLogger,
+    ) -> Result:
+        """Write the status, take the finalizer off after a good finalizing run, and say when to come back."""
+        uid = obj["metadata"]["uid"]
+        if outcome.succeeded and finalizing and self._watch.finalizer is not None:
+            await self._writer.remove_finalizer(key, uid, self._watch.finalizer.name)
+            log.info("finalizer removed")
+            return Result()
+        if await self._status.ended(key, obj, outcome) is None:
+            return Result()  # gone while it ran; the event of its deletion brings us back
+        if not outcome.succeeded:
+            return Result(failed=True)
+        if outcome.requeue_after is not None:
+            return Result(requeue_after=outcome.requeue_after)
+        return Result(requeue_after=self._spread(options.reconcile_period))
+
+    def _spread(self, period: float) -> float | None:
+        """The period, up to a tenth shorter, so that objects made together do not stay together; None for never."""
+        return period * self._tools.random.uniform(0.9, 1.0) if period > 0 else None
+
+    def _content(self, finalizing: bool) -> Content:
+        finalizer = self._watch.finalizer
+        return (finalizer.content if finalizing and finalizer else None) or self._watch.content
+
+    def _variables(self, obj: Object, finalizing: bool, log: FilteringBoundLogger) -> dict[str, object]:
+        if self._watch.snake_case_parameters:
+            for clash in clashes(obj.get("spec") or {}):
+                log.warning("two keys of the spec become one variable", variable=clash)
+        return extra_vars(self._watch, obj, finalizing=finalizing)
+
+    def _directory(self, key: ObjectKey) -> Path:
+        """``<work-dir>/runner/<group>/<version>/<Kind>/<namespace>/<name>``; empty parts are left out."""
+        gvk = self._watch.gvk
+        parts = (gvk.group, gvk.version, gvk.kind, key.namespace, key.name)
+        return self._policy.work_dir.joinpath("runner", *(part for part in parts if part))
+
+    def _purge(self, key: ObjectKey) -> None:
+        purge(self._directory(key), self._policy.work_dir / "runner")
+
+
+class _Collector:
+    """Folds the events of a run as they come, and logs them."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.progress = Progress()
+        self._log = log
+
+    def __call__(self, event: Event) -> None:
+        self.progress = self.progress.after(event)
+        self._log(event)

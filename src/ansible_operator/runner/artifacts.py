@@ -1,0 +1,41 @@
+"""What runs leave behind, and how long it stays."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+_TAIL = 16 * 1024
+
+
+def link_latest(directory: Path, ident: str) -> None:
+    """Point ``artifacts/latest`` at a run."""
+    link = directory / "artifacts/latest"
+    temporary = link.with_name(f".latest-{ident}")
+    with suppress(OSError):
+        temporary.symlink_to(ident)
+        temporary.replace(link)
+
+
+def output_tail(directory: Path, ident: str) -> str:
+    """The end of what Ansible printed in a run; empty where it never came to print."""
+    try:
+        with (directory / "artifacts" / ident / "stdout").open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - _TAIL))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def purge(directory: Path, root: Path) -> None:
+    """Remove the private data directory of an object that is gone, and parents that it leaves empty, up to ``root``."""
+    shutil.rmtree(directory, ignore_errors=True)
+    for parent in directory.parents:
+        if parent == root or root not in parent.parents:
+            return
+        try:
+            parent.rmdir()
+        except OSError:
+            return

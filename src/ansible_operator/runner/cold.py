@@ -1,0 +1,120 @@
+"""The cold way: every run is an ``ansible-runner`` process of its own. Slow, and as plain as can be."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from ansible_operator.model.errors import RunError
+from ansible_operator.model.events import RunEnd
+from ansible_operator.runner import artifacts, private_dir
+from ansible_operator.runner.interface import OnEvent, RunRequest
+from ansible_operator.runner.processes import die_with_parent, end_run
+from ansible_operator.runner.stream import EVENT_PIPE, read_events
+
+T = TypeVar("T")
+
+COLLECTIONS = Path(__file__).parent.parent / "collections"
+_OUTPUT_KEPT = 16 * 1024
+_DRAIN_SECONDS = 2.0
+
+
+class ColdRunner:
+    """At most ``capacity`` runs at once; further ones wait in the order they came."""
+
+    def __init__(self, environment: Mapping[str, str], capacity: int, ansible_args: str = "") -> None:
+        self._environment = environment
+        self._ansible_args = ansible_args
+        self._slots = asyncio.Semaphore(capacity)
+        self._preexec = die_with_parent()
+        self._live: dict[str, asyncio.subprocess.Process] = {}
+        self._cancelled: set[str] = set()
+
+    async def run(self, request: RunRequest, on_event: OnEvent) -> RunEnd:
+        """See Runner."""
+        async with self._slots:
+            try:
+                await asyncio.to_thread(private_dir.prepare, request, self._environment, self._ansible_args)
+            except OSError as error:
+                raise RunError(f"the work directory cannot be written: {error}") from error
+            try:
+                return await self._play(request, on_event)
+            finally:
+                private_dir.kubeconfig_file(request).unlink(missing_ok=True)
+
+    async def _play(self, request: RunRequest, on_event: OnEvent) -> RunEnd:
+        process, descriptor = await self._start(request)
+        self._live[request.ident] = process
+        events = asyncio.create_task(_report(descriptor, on_event))
+        output = asyncio.create_task(_keep_tail(process))
+        timed_out = False
+        try:
+            await asyncio.wait_for(process.wait(), request.timeout or None)
+        except TimeoutError:
+            timed_out = True
+            await end_run(process, request.ident)
+        except asyncio.CancelledError:
+            await end_run(process, request.ident)
+            raise
+        finally:
+            self._live.pop(request.ident, None)
+            await _drain(events)
+        artifacts.link_latest(request.directory, request.ident)
+        tail = artifacts.output_tail(request.directory, request.ident) or await _drain(output) or ""
+        output.cancel()
+        cancelled = request.ident in self._cancelled
+        self._cancelled.discard(request.ident)
+        return RunEnd(process.returncode or 0, tail, timed_out, cancelled)
+
+    async def _start(self, request: RunRequest) -> tuple[asyncio.subprocess.Process, int]:
+        reading, writing = os.pipe()
+        environment = private_dir.run_environment(request, self._environment, COLLECTIONS)
+        environment[EVENT_PIPE] = str(writing)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *private_dir.command(request, self._environment),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env=environment,
+                pass_fds=(writing,),
+                start_new_session=True,
+                preexec_fn=self._preexec,
+            )
+        except OSError as error:
+            os.close(reading)
+            raise RunError(f"ansible-runner cannot be started: {error}") from error
+        finally:
+            os.close(writing)
+        return process, reading
+
+    async def stop(self) -> None:
+        """See Runner."""
+        self._cancelled.update(self._live)
+        await asyncio.gather(*(end_run(process, ident) for ident, process in list(self._live.items())))
+
+
+async def _report(descriptor: int, on_event: OnEvent) -> None:
+    async for event in read_events(descriptor):
+        on_event(event)
+
+
+async def _keep_tail(process: asyncio.subprocess.Process) -> str:
+    """The end of what the process prints: all there is where ansible-runner itself fails."""
+    assert process.stdout is not None
+    tail = b""
+    while chunk := await process.stdout.read(65536):
+        tail = (tail + chunk)[-_OUTPUT_KEPT:]
+    return tail.decode(errors="replace")
+
+
+async def _drain(task: asyncio.Task[T]) -> T | None:
+    """Wait for what is still in a pipe. A background job of the play may keep it open; it is not waited for."""
+    with suppress(TimeoutError):
+        return await asyncio.wait_for(asyncio.shield(task), _DRAIN_SECONDS)
+    task.cancel()
+    return None

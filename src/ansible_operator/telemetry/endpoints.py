@@ -1,0 +1,74 @@
+"""The HTTP servers that show probes (``/healthz``, ``/readyz``) and metrics (``/metrics``)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from aiohttp import web
+from prometheus_client import exposition
+
+from ansible_operator.model.errors import StartError
+from ansible_operator.model.settings import Address
+from ansible_operator.telemetry.metrics import Metrics
+
+Check = Callable[[], str | None]
+"""A probe: None when all is well, else what is wrong."""
+
+
+class Endpoint:
+    """One small HTTP server."""
+
+    def __init__(self, name: str, flag: str, address: Address, application: web.Application) -> None:
+        self._name = name
+        self._flag = flag
+        self._address = address
+        self._runner = web.AppRunner(application, access_log=None)
+
+    async def start(self) -> None:
+        """Listen. Raises StartError, naming the flag, where the port is taken."""
+        if self._address.port == 0:
+            return
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, self._address.host or None, self._address.port).start()
+        except OSError as error:
+            raise StartError(
+                f"{self._name}: cannot listen on {self._address}: {error.strerror or error}; "
+                f"choose another with {self._flag}, or 0 to switch it off"
+            ) from error
+
+    async def stop(self) -> None:
+        """Close the server."""
+        await self._runner.cleanup()
+
+
+def probes(address: Address, live: Mapping[str, Check], ready: Mapping[str, Check]) -> Endpoint:
+    """``/healthz`` and ``/readyz``, each also per check (``/readyz/<name>``); 500 and the reason when one fails."""
+    application = web.Application()
+    for path, checks in (("healthz", live), ("readyz", ready)):
+        application.router.add_get(f"/{path}", _handler(path, checks))
+        for name, check in checks.items():
+            application.router.add_get(f"/{path}/{name}", _handler(path, {name: check}))
+    return Endpoint("health probes", "--health-probe-bind-address", address, application)
+
+
+def _handler(path: str, checks: Mapping[str, Check]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handle(_request: web.Request) -> web.Response:
+        complaints = [f"[-]{name} failed: {text}" for name, check in checks.items() if (text := check())]
+        if complaints:
+            return web.Response(status=500, text="\n".join([*complaints, f"{path} check failed", ""]))
+        return web.Response(text="ok")
+
+    return handle
+
+
+def metrics(address: Address, source: Metrics) -> Endpoint:
+    """``/metrics`` in the format the scraper asks for."""
+
+    async def handle(request: web.Request) -> web.Response:
+        encode, content_type = exposition.choose_encoder(request.headers.get("Accept", ""))
+        return web.Response(body=encode(source.registry), headers={"Content-Type": content_type})
+
+    application = web.Application()
+    application.router.add_get("/metrics", handle)
+    return Endpoint("metrics", "--metrics-bind-address", address, application)

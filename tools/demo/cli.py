@@ -63,7 +63,8 @@ def show(options: argparse.Namespace, view: View) -> None:
     except BaseException:
         _clean(target, operator, failed=True)
         raise
-    view.console.print("\nWhat the operator did:", *(f"  {act}" for act in story.acts), sep="\n", markup=False)
+    acts = (f"  {act}" for act in story.acts)
+    view.console.print("\nWhat the operator did:", *acts, sep="\n", markup=False, soft_wrap=True)
     if options.keep:
         _explain(target, operator, view)
     else:

@@ -62,9 +62,9 @@ def current_cluster(directory: Path, *, sure: bool) -> Target:
     _refuse_metrics_server(target.kubectl)
     question = (
         f"The demo will use {target.name} ({server}).\n"
-        "It creates the namespaces aiops-demo and aitask-operator-system, the CRDs aitasks.aiops.example.com and\n"
-        "pods.metrics.k8s.io (simulated metrics), cluster roles and bindings named aitask-operator-*, and the admission\n"
-        "policy aitask-guard.aiops.example.com; it removes them at the end, and touches nothing else.\n"
+        "It creates the namespaces aiops-demo and aitask-operator-system, the CRDs aitasks.aiops.example.com,\n"
+        "pods.metrics.k8s.io (simulated metrics), cluster roles and bindings named aitask-operator-*, and the\n"
+        "admission policy aitask-guard.aiops.example.com; it removes them at the end, and touches nothing else.\n"
     )
     if sure:
         return target

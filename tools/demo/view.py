@@ -121,13 +121,13 @@ class View:
         deployments = Table("Deployment", "Available", "Restarted at", box=None, pad_edge=False)
         for name, deployment in self._world.deployments.items():
             deployments.add_row(name, f"{deployment.available}/{deployment.wanted}", deployment.restarted_at or "-")
-        return Group(
-            tasks, Text(), deployments, Text("Metrics are simulated (PodMetrics set through the API).", "dim italic")
-        )
+        note = Text("Metrics are simulated (PodMetrics set through the API).", "dim italic")
+        return Group(tasks, Text(), deployments, note)
 
 
 def _told(task: Task) -> str:
     status = task.status
     if not status:
         return "no status yet"
-    return f"value {status.get('observedValue', '-')}, threshold {task.spec['threshold']}, {status.get('phase')}: {task.says()}"
+    value = f"value {status.get('observedValue', '-')}, threshold {task.spec['threshold']}"
+    return f"{value}, {status.get('phase')}: {task.says()}"

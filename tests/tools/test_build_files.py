@@ -1,0 +1,79 @@
+"""What no tool here runs, read with a few lines: the Dockerfile, the package, the help of make, the scripts."""
+
+import configparser
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = ROOT / "Dockerfile"
+
+
+def instructions() -> list[tuple[str, str]]:
+    text = re.sub(r"^#.*\n", "", DOCKERFILE.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    return [tuple(line.split(maxsplit=1)) for line in text.splitlines() if line.strip()]
+
+
+def arguments(name: str) -> list[str]:
+    return [argument for instruction, argument in instructions() if instruction == name]
+
+
+COPIED = sorted({
+    path for argument in arguments("COPY") if not argument.startswith("--from") for path in shlex.split(argument)[:-1]
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("path", COPIED)
+def test_what_the_image_copies_exists_and_is_sent_to_the_build(path: str) -> None:
+    assert (ROOT / path).exists()
+    sent = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    assert any(path == entry or path.startswith(entry + "/") for entry in sent)
+
+
+def test_the_image_keeps_the_contract_of_the_go_operators_image() -> None:
+    assert json.loads(arguments("ENTRYPOINT")[-1]) == [
+        "/tini", "--", "/usr/local/bin/ansible-operator", "run", "--watches-file=./watches.yaml"
+    ]  # fmt: skip
+    assert arguments("USER") == ["1001"]
+    assert arguments("WORKDIR")[-1] == "${HOME}"
+    assert any("HOME=/opt/ansible" in shlex.split(argument) for argument in arguments("ENV"))
+
+
+def test_the_image_says_where_roles_and_libraries_lie() -> None:
+    [written] = re.findall(r"printf '([^']*)' > /etc/ansible/ansible.cfg", DOCKERFILE.read_text())
+    config = configparser.ConfigParser()
+    config.read_string(written.replace(r"\n", "\n"))
+    assert dict(config["defaults"]) == {"roles_path": "/opt/ansible/roles", "library": "/usr/share/ansible/openshift"}
+
+
+def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    source = {str(path.relative_to(tmp_path / "src")) for path in (tmp_path / "src").rglob("*") if path.is_file()}
+
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", tmp_path, tmp_path], check=True, capture_output=True)
+
+    [wheel] = tmp_path.glob("*.whl")
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert packed == source
+
+
+def test_make_alone_lists_every_target() -> None:
+    declared = re.findall(r"^\.PHONY: (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    shown = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"^  ([a-z-]+) +\S", shown, re.MULTILINE) == declared
+
+
+def test_the_shell_scripts_are_well_formed_and_can_be_started() -> None:
+    for script in (ROOT / ".ci/run", ROOT / "tools/venv.sh", ROOT / "requirements/lock.sh"):
+        subprocess.run(["bash", "-n", script], check=True)
+        assert script.stat().st_mode & 0o111, script

@@ -76,7 +76,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("ansible-log-events", str.lower, "tasks", "what is logged of a run: nothing, tasks or everything"),
     Flag("reconcile-period", duration, "10h", "time between two runs for an unchanged object; 0s: none"),
     Flag("max-concurrent-reconciles", whole_number, "0", "runs at once for each kind; 0: number of CPUs allowed"),
-    Flag("max-concurrent-runs", whole_number, "0", "runs at once over all kinds; 0: number of CPUs allowed"),
+    Flag("max-concurrent-runs", whole_number, "0", "runs at once over all kinds; 0: as CPUs and memory allow"),
     Flag("run-timeout", duration, "10m", "longest time of one run; 0s: no limit"),
     Flag("metrics-bind-address", address, ":8443", "address of /metrics; 0: off", aliases=("metrics-addr",)),
     Flag("health-probe-bind-address", address, ":6789", "address of /healthz and /readyz; 0: off"),

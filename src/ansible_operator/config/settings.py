@@ -11,6 +11,13 @@ from typing import Any
 from ansible_operator.model.gvk import GVK
 from ansible_operator.model.settings import LeaderElection, Settings
 
+_OPERATOR_MEMORY = 128 * 1024**2
+_RUN_MEMORY = 200 * 1024**2
+"""Bytes; a cold run (ansible-runner, ansible-playbook, a worker, a module) takes up to 140 MiB, as measured."""
+
+_NO_LIMIT = 2**62
+"""cgroup v1 says «no limit» by a number near 2**63."""
+
 LOG_EVENTS = ("nothing", "tasks", "everything")
 
 
@@ -35,7 +42,7 @@ def build_settings(values: Mapping[str, Any], environment: Mapping[str, str]) ->
         ansible_log_events=log_events,
         reconcile_period=values["reconcile_period"],
         max_concurrent_reconciles=values["max_concurrent_reconciles"] or allowed_cpus(),
-        max_concurrent_runs=values["max_concurrent_runs"] or allowed_cpus(),
+        max_concurrent_runs=values["max_concurrent_runs"] or allowed_runs(),
         run_timeout=values["run_timeout"],
         metrics_address=values["metrics_bind_address"],
         probe_address=values["health_probe_bind_address"],
@@ -107,6 +114,24 @@ def allowed_cpus(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
     """CPUs this process may use, at least 1: its affinity, cut down to the container's quota (not the host's cores)."""
     cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     return max(1, int(min(cores, _cpu_quota(cgroup) or cores)))
+
+
+def allowed_runs(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
+    """Runs at once that CPUs and the container's memory limit have room for, at least 1."""
+    limit = _memory_limit(cgroup)
+    by_memory = (limit - _OPERATOR_MEMORY) // _RUN_MEMORY if limit is not None else allowed_cpus(cgroup)
+    return max(1, min(allowed_cpus(cgroup), by_memory))
+
+
+def _memory_limit(cgroup: Path) -> int | None:
+    """Bytes that the cgroup (v2, or v1) grants; None where it sets no limit."""
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            text = (cgroup / name).read_text().strip()
+        except OSError:
+            continue
+        return int(text) if text.isdecimal() and int(text) < _NO_LIMIT else None
+    return None
 
 
 def _cpu_quota(cgroup: Path) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ansible_operator.model.durations import parse_duration
@@ -11,6 +12,11 @@ PREFIX = "ansible.sdk.operatorframework.io/"
 RECONCILE_PERIOD = PREFIX + "reconcile-period"
 MAX_RUNNER_ARTIFACTS = PREFIX + "max-runner-artifacts"
 VERBOSITY = PREFIX + "verbosity"
+
+MAX_VERBOSITY = 7
+"""Ansible knows no more; whoever may annotate an object must not get to write a command line of any length."""
+
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
@@ -34,11 +40,10 @@ def run_options(obj: Object, defaults: RunOptions) -> tuple[RunOptions, list[str
         text = annotations.get(name)
         if text is None:
             return default
-        try:
+        if _WHOLE_NUMBER.fullmatch(text):
             return int(text)
-        except ValueError:
-            complaints.append(f"annotation {name}: {text!r} is not a whole number; {default} is used")
-            return default
+        complaints.append(f"annotation {name}: {text!r} is not a whole number; {default} is used")
+        return default
 
     period = defaults.reconcile_period
     if RECONCILE_PERIOD in annotations:
@@ -49,6 +54,6 @@ def run_options(obj: Object, defaults: RunOptions) -> tuple[RunOptions, list[str
     options = RunOptions(
         reconcile_period=max(0.0, period),
         max_runner_artifacts=max(0, number(MAX_RUNNER_ARTIFACTS, defaults.max_runner_artifacts)),
-        verbosity=max(0, number(VERBOSITY, defaults.verbosity)),
+        verbosity=min(max(0, number(VERBOSITY, defaults.verbosity)), MAX_VERBOSITY),
     )
     return options, complaints

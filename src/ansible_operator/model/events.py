@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ Event = Mapping[str, Any]
 REQUEUE_ACTIONS = frozenset({"operator_sdk.util.requeue_after", "requeue_after"})
 MAX_MESSAGE = 4096
 UNKNOWN_FAILURE = "unknown playbook failure"
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _HIDDEN = "the output has been hidden due to the fact that 'no_log: true' was specified for this result"
 
 
@@ -143,7 +145,7 @@ def outcome_of(progress: Progress, end: RunEnd, *, run_timeout: float) -> Outcom
 
 def error_tail(end: RunEnd) -> str:
     """The part of the output that says what went wrong, with the exit code."""
-    text = end.output_tail.strip()
+    text = _COLOURS.sub("", end.output_tail).replace("\r\n", "\n").strip()
     start = max(text.rfind("\nERROR"), text.rfind("[ERROR]"), 0 if text.startswith("ERROR") else -1)
     text = text[start:].strip() if start >= 0 else "\n".join(text.splitlines()[-20:])
     return shorten(text or UNKNOWN_FAILURE, MAX_MESSAGE // 2) + f" (exit code {end.exit_code})"

@@ -19,12 +19,12 @@ def primary_update_matters(watch: Watch, old: Object, new: Object) -> bool:
     A new generation does, so does any change of a kind without generations (Secrets, ConfigMaps), a new deletion
     timestamp, a label that brings the object into the selector, and, where asked for, a change of annotations.
     """
+    old_meta, new_meta = old["metadata"], new["metadata"]
+    if bool(old_meta.get("deletionTimestamp")) != bool(new_meta.get("deletionTimestamp")):
+        return True  # whatever its labels are: our finalizer may be on it
     if not watch.selector.matches(labels_of(new)):
         return False
-    old_meta, new_meta = old["metadata"], new["metadata"]
     if not watch.selector.matches(labels_of(old)):
-        return True
-    if bool(old_meta.get("deletionTimestamp")) != bool(new_meta.get("deletionTimestamp")):
         return True
     if not old_meta.get("generation") and not new_meta.get("generation"):
         return dependent_update_matters(old, new)

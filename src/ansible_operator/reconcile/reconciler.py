@@ -134,23 +134,23 @@ class Reconciler:
         ident = str(self._tools.random.getrandbits(63))
         log = log.bind(job=ident)
         owner = Owner(self._watch.gvk, key, obj["metadata"]["uid"])
-        token = self._tools.proxy.grants.issue(Grant(owner, self._policy.inject_owner, self._on_child))
-        try:
-            request = RunRequest(
-                directory=self._directory(key),
-                ident=ident,
-                content=self._content(finalizing),
-                variables=self._variables(obj, finalizing, log),
-                access=Access(self._tools.proxy.url, self._tools.proxy.authority_file, token, key.namespace),
-                verbosity=options.verbosity,
-                max_artifacts=options.max_runner_artifacts,
-                timeout=self._policy.run_timeout,
-            )
-            collector = _Collector(EventLog(log, self._policy.log_events))
-            log.info("run started", finalizing=finalizing)
-            end = await self._tools.runner.run(request, collector)
-        finally:
-            self._tools.proxy.grants.revoke(token)
+        grants = self._tools.proxy.grants
+        token = grants.issue(Grant(owner, self._policy.inject_owner, self._on_child))
+        request = RunRequest(
+            directory=self._directory(key),
+            ident=ident,
+            owner=owner,
+            content=self._content(finalizing),
+            variables=self._variables(obj, finalizing, log),
+            access=Access(self._tools.proxy.url, self._tools.proxy.authority_file, token, key.namespace),
+            verbosity=options.verbosity,
+            max_artifacts=options.max_runner_artifacts,
+            timeout=self._policy.run_timeout,
+            on_over=lambda: grants.revoke(token),
+        )
+        collector = _Collector(EventLog(log, self._policy.log_events))
+        log.info("run started", finalizing=finalizing)
+        end = await self._tools.runner.run(request, collector)
         outcome = outcome_of(collector.progress, end, run_timeout=self._policy.run_timeout)
         summary = {"ok": outcome.stats.ok, "changed": outcome.stats.changed, "failures": outcome.stats.failures}
         if outcome.succeeded:

@@ -13,7 +13,7 @@ from ansible_operator.model.errors import RunError
 from ansible_operator.model.events import RunEnd
 from ansible_operator.runner import artifacts, private_dir
 from ansible_operator.runner.interface import OnEvent, RunRequest
-from ansible_operator.runner.processes import die_with_parent, end_run
+from ansible_operator.runner.processes import die_with_parent, end_run, kill_processes, processes_of
 from ansible_operator.runner.stream import EVENT_PIPE, read_events
 
 T = TypeVar("T")
@@ -21,6 +21,7 @@ T = TypeVar("T")
 COLLECTIONS = Path(__file__).parent.parent / "collections"
 _OUTPUT_KEPT = 16 * 1024
 _DRAIN_SECONDS = 2.0
+_JOB_POLL_SECONDS = 1.0
 
 
 class ColdRunner:
@@ -33,18 +34,35 @@ class ColdRunner:
         self._preexec = die_with_parent()
         self._live: dict[str, asyncio.subprocess.Process] = {}
         self._cancelled: set[str] = set()
+        self._jobs: set[asyncio.Task[None]] = set()
 
     async def run(self, request: RunRequest, on_event: OnEvent) -> RunEnd:
         """See Runner."""
         async with self._slots:
             try:
                 await asyncio.to_thread(private_dir.prepare, request, self._environment, self._ansible_args)
+                return await self._play(request, on_event)
             except OSError as error:
                 raise RunError(f"the work directory cannot be written: {error}") from error
-            try:
-                return await self._play(request, on_event)
             finally:
-                private_dir.kubeconfig_file(request).unlink(missing_ok=True)
+                await self._close(request)
+
+    async def _close(self, request: RunRequest) -> None:
+        """Take the run's access away, at once or when its last background job has ended."""
+        if await asyncio.to_thread(processes_of, request.ident):
+            job = asyncio.create_task(self._close_after_jobs(request), name=f"jobs of run {request.ident}")
+            self._jobs.add(job)
+            job.add_done_callback(self._jobs.discard)
+        else:
+            _revoke(request)
+
+    async def _close_after_jobs(self, request: RunRequest) -> None:
+        try:
+            while await asyncio.to_thread(processes_of, request.ident):  # noqa: ASYNC110 - strangers send no event
+                await asyncio.sleep(_JOB_POLL_SECONDS)
+        finally:
+            await kill_processes(request.ident)
+            _revoke(request)
 
     async def _play(self, request: RunRequest, on_event: OnEvent) -> RunEnd:
         process, descriptor = await self._start(request)
@@ -96,6 +114,14 @@ class ColdRunner:
         """See Runner."""
         self._cancelled.update(self._live)
         await asyncio.gather(*(end_run(process, ident) for ident, process in list(self._live.items())))
+        for job in self._jobs:
+            job.cancel()
+        await asyncio.gather(*self._jobs, return_exceptions=True)
+
+
+def _revoke(request: RunRequest) -> None:
+    private_dir.kubeconfig_file(request).unlink(missing_ok=True)
+    request.on_over()
 
 
 async def _report(descriptor: int, on_event: OnEvent) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ansible_operator.model.events import Event, RunEnd
+from ansible_operator.model.owner import Owner
 from ansible_operator.model.watch import Content
 
 OnEvent = Callable[[Event], None]
@@ -29,17 +30,19 @@ class RunRequest:
 
     ``directory`` is the private data directory (one per object, so two runs of one object never overlap); ``ident``
     names the run; ``max_artifacts`` is the number of runs whose artifacts stay (0: all); ``timeout`` is in seconds
-    (0: none).
+    (0: none). ``on_over`` is called once, when the run and every background job it has started (``poll: 0``) are over.
     """
 
     directory: Path
     ident: str
+    owner: Owner
     content: Content
     variables: Mapping[str, Any]
     access: Access
     verbosity: int = 0
     max_artifacts: int = 20
     timeout: float = 0.0
+    on_over: Callable[[], None] = lambda: None
 
 
 class Runner(Protocol):

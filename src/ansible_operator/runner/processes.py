@@ -49,9 +49,14 @@ async def end_run(process: asyncio.subprocess.Process, ident: str) -> None:
         await asyncio.wait_for(process.wait(), _GRACE)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+    await kill_processes(ident)
+    await process.wait()
+
+
+async def kill_processes(ident: str) -> None:
+    """Kill every process of a run, until there is none; what they fork meanwhile carries the marker as well."""
     while strays := await asyncio.to_thread(processes_of, ident):
         for pid in strays:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         await asyncio.sleep(0.05)
-    await process.wait()

@@ -15,6 +15,7 @@ from ansible_operator.config import flags
 from ansible_operator.config.settings import build_settings
 from ansible_operator.config.watches import load_watches
 from ansible_operator.model.errors import OperatorError
+from ansible_operator.replay import replay
 from ansible_operator.telemetry import logs
 
 
@@ -25,8 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "version":
         print(f"ansible-operator version: {__version__!r}, python version: {platform.python_version()!r}")
         return 0
+    command = _replay if options.command == "replay" else _run
     try:
-        return _run(options)
+        return command(options)
     except (OperatorError, ValueError) as error:
         print(f"ansible-operator: {error}", file=sys.stderr)
         return 1
@@ -44,6 +46,10 @@ def _run(options: argparse.Namespace) -> int:
             log.warning("values of objects are templated by Ansible; set markUnsafe: true", gvk=str(watch.gvk))
     asyncio.run(app.run(settings, watches))
     return 0
+
+
+def _replay(options: argparse.Namespace) -> int:
+    return asyncio.run(replay(options.directory.absolute(), os.environ, options.verbosity))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,5 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     flags.add_flags(run)
     run.add_argument("ignored", nargs="*", help=argparse.SUPPRESS)  # the Go operator tolerates stray words
+    again = commands.add_parser(
+        "replay",
+        help="run once more what an object's directory remembers, with your own credentials",
+        description="Run once more what an object's directory remembers, with the credentials of your kubeconfig.",
+    )
+    again.add_argument("directory", type=Path, help="<work-dir>/runner/<group>/<version>/<Kind>/<namespace>/<name>")
+    again.add_argument("-v", dest="verbosity", action="count", help="as for ansible-playbook; default: as in that run")
     commands.add_parser("version", help="print the version")
     return parser

@@ -9,6 +9,7 @@ from typing import Any
 
 import aiohttp
 
+from ansible_operator import __version__
 from ansible_operator.kube.connection import Connection
 from ansible_operator.model.errors import ApiError, Unauthorized
 from ansible_operator.model.gvk import ObjectKey, Resource
@@ -16,7 +17,11 @@ from ansible_operator.model.gvk import ObjectKey, Resource
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
-_PLAIN_JSON = {"Accept": "application/json", "Accept-Encoding": "identity"}
+_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": f"ansible-operator/{__version__}",  # what stands before the slash becomes the field manager
+}
 _NETWORK_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError, OSError)
 
 
@@ -46,7 +51,7 @@ class Client:
     async def _once(
         self, method: str, path: str, params: Mapping[str, str] | None, body: Any, content_type: str
     ) -> dict[str, Any]:
-        headers = {**await self.connection.headers(), **_PLAIN_JSON}
+        headers = {**await self.connection.headers(), **_HEADERS}
         data = None
         if body is not None:
             headers["Content-Type"] = content_type
@@ -68,7 +73,7 @@ class Client:
 
         ``silence`` is the number of seconds without a byte after which the connection counts as dead.
         """
-        headers = {**await self.connection.headers(), **_PLAIN_JSON}
+        headers = {**await self.connection.headers(), **_HEADERS}
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=silence)
         url = self.connection.base / path.lstrip("/")
         query = {**params, "watch": "true"}

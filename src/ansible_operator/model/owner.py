@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,48 +51,73 @@ class Owner:
 
 def is_owned(obj: Object, owner: Owner) -> bool:
     """Whether the object already carries this owner's reference or annotations."""
-    meta = obj.get("metadata") or {}
-    if any(reference.get("uid") == owner.uid for reference in meta.get("ownerReferences") or ()):
+    if any(reference.get("uid") == owner.uid for reference in _references(obj)):
         return True
-    annotations = meta.get("annotations") or {}
+    annotations = _annotations(obj)
     return all(annotations.get(key) == value for key, value in owner.annotations().items())
 
 
 def opts_out(obj: Object) -> bool:
     """Whether the object asks to stay un-owned, since it must outlive its maker."""
-    annotations = (obj.get("metadata") or {}).get("annotations") or {}
-    return str(annotations.get(INJECT_OWNER, "")).lower() == "false"
+    return str(_annotations(obj).get(INJECT_OWNER, "")).lower() == "false"
 
 
 def own(obj: dict[str, Any], owner: Owner, *, namespaced: bool, namespace: str) -> bool:
-    """Write the owner into ``obj``, in place. Returns whether anything was changed."""
+    """Write the owner into ``obj``, in place. Returns whether anything was changed.
+
+    Metadata of a wrong type stays as it is, for the API server to refuse.
+    """
     if opts_out(obj) or is_owned(obj, owner):
         return False
-    meta = obj.get("metadata")
-    if not isinstance(meta, dict):
-        meta = obj["metadata"] = {}
-    if owner.may_be_referenced_by(namespaced, namespace):
-        meta["ownerReferences"] = [*(meta.get("ownerReferences") or ()), owner.reference()]
+    by_reference = owner.may_be_referenced_by(namespaced, namespace)
+    meta = {} if obj.get("metadata") is None else obj["metadata"]
+    field, kind = ("ownerReferences", list) if by_reference else ("annotations", dict)
+    if not isinstance(meta, dict) or not isinstance(meta.get(field) or kind(), kind):
+        return False
+    if by_reference:
+        meta[field] = [*(meta.get(field) or ()), owner.reference()]
     else:
-        meta["annotations"] = {**(meta.get("annotations") or {}), **owner.annotations()}
+        meta[field] = {**(meta.get(field) or {}), **owner.annotations()}
+    obj["metadata"] = meta
     return True
 
 
 def owners_of(obj: Object, gvk: GVK, *, owner_is_namespaced: bool) -> set[ObjectKey]:
     """Keys of the objects of kind ``gvk`` that ``obj`` names as its owners.
 
-    References match by group and kind in any version, annotations by type (contract 4.3).
+    References match by group and kind in any version, annotations by type (contract 4.3). What cannot be the key of
+    such an object is left out: anyone may annotate an object, and keys become paths.
     """
-    meta = obj.get("metadata") or {}
-    namespace = meta.get("namespace", "") if owner_is_namespaced else ""
+    namespace = _map(obj.get("metadata")).get("namespace", "") if owner_is_namespaced else ""
     found = {
-        ObjectKey(namespace, reference["name"])
-        for reference in meta.get("ownerReferences") or ()
+        ObjectKey(namespace, str(reference.get("name")))
+        for reference in _references(obj)
         if reference.get("kind") == gvk.kind and GVK.of(reference).group == gvk.group
     }
-    annotations = meta.get("annotations") or {}
+    annotations = _annotations(obj)
     expected = f"{gvk.kind}.{gvk.group}" if gvk.group else gvk.kind
-    if annotations.get(PRIMARY_RESOURCE_TYPE) == expected and annotations.get(PRIMARY_RESOURCE):
-        owner_namespace, _, name = annotations[PRIMARY_RESOURCE].rpartition("/")
+    if annotations.get(PRIMARY_RESOURCE_TYPE) == expected:
+        owner_namespace, _, name = str(annotations.get(PRIMARY_RESOURCE, "")).rpartition("/")
         found.add(ObjectKey(owner_namespace, name))
-    return found
+    return {key for key in found if _may_exist(key, owner_is_namespaced)}
+
+
+def _may_exist(key: ObjectKey, namespaced: bool) -> bool:
+    """Whether the key fits the scope, and its parts are what apimachinery lets be a segment of a path."""
+    segments = (key.namespace, key.name) if namespaced else (key.name,)
+    return bool(key.namespace) == namespaced and all(
+        segment not in ("", ".", "..") and not set(segment) & {"/", "%"} for segment in segments
+    )
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _annotations(obj: Object) -> Mapping[str, Any]:
+    return _map(_map(obj.get("metadata")).get("annotations"))
+
+
+def _references(obj: Object) -> list[Mapping[str, Any]]:
+    references = _map(obj.get("metadata")).get("ownerReferences")
+    return [item for item in references if isinstance(item, Mapping)] if isinstance(references, list) else []

@@ -10,7 +10,9 @@ from typing import Any
 
 def make_private_directory(path: Path) -> None:
     """Make a directory and its parents, mode 0700 whatever the umask is."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for missing in reversed([path, *path.parents]):
+        if not missing.exists():
+            missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_private(path: Path, content: str | bytes) -> None:

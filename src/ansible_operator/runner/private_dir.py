@@ -16,6 +16,7 @@ from pathlib import Path
 from ansible_operator.runner.files import make_private_directory, write_private, write_private_json
 from ansible_operator.runner.interface import RunRequest
 from ansible_operator.runner.kubeconfig import kubeconfig
+from ansible_operator.runner.record import write_record
 
 RUN_MARKER = "ANSIBLE_OPERATOR_RUN"
 """Environment variable that every process of a run carries, and by which strays are found."""
@@ -34,6 +35,7 @@ def prepare(request: RunRequest, environment: Mapping[str, str], ansible_args: s
         make_private_directory(request.directory / name)
     env = request.directory / "env"
     write_private_json(env / "extravars", request.variables)
+    write_record(request)
     _write_or_remove(env / "cmdline", _strip_quotes(ansible_args))
     _write_inventory(request.directory / "inventory", environment)
     write_private_json(kubeconfig_file(request), kubeconfig(request.access))

@@ -11,8 +11,9 @@ from ansible_operator import __version__
 from ansible_operator.config.settings import verbosity_for, workers_for
 from ansible_operator.controller.controller import Controller, Queue
 from ansible_operator.controller.dependents import Dependents
+from ansible_operator.kube.access import MetricsAccess
 from ansible_operator.kube.client import Client
-from ansible_operator.kube.connection import Connection, connect
+from ansible_operator.kube.connection import connect
 from ansible_operator.kube.discovery import Discovery
 from ansible_operator.kube.informers import Informers
 from ansible_operator.kube.leadership import Leadership, election_of
@@ -21,13 +22,16 @@ from ansible_operator.model.errors import ApiError, NotFound, OperatorError, Sta
 from ansible_operator.model.gvk import GVK, Resource
 from ansible_operator.model.settings import Settings
 from ansible_operator.model.watch import Watch
+from ansible_operator.proxy.certificates import make_certificates
 from ansible_operator.proxy.server import Proxy
 from ansible_operator.reconcile.reconciler import Policy, Reconciler, Tools
 from ansible_operator.runner.cold import ColdRunner
 from ansible_operator.runner.files import make_private_directory
 from ansible_operator.telemetry import endpoints
+from ansible_operator.telemetry.endpoints import Endpoint
 from ansible_operator.telemetry.logs import get_logger
 from ansible_operator.telemetry.metrics import Metrics
+from ansible_operator.telemetry.user_metrics import user_metrics
 
 log = get_logger("app")
 
@@ -66,10 +70,13 @@ class Operator:
 
     async def _start(self, stack: AsyncExitStack) -> tuple[Tools, Leadership | None]:
         """Everything up to the first list of every watched kind."""
-        await self._serve(stack)
+        await _serve(stack, self._probes())
+        self._make_work_dir()
         connection = await connect(self._settings.environment)
         stack.push_async_callback(connection.close)
-        tools, discovery = await self._tools(connection, stack)
+        client = Client(connection)
+        await _serve(stack, *self._metrics_endpoints(client))
+        tools, discovery = await self._tools(client, stack)
         leadership = self._campaign(stack)
         if leadership is not None:
             await leadership.elected.wait()
@@ -78,17 +85,27 @@ class Operator:
         await self._start_controllers(tools, discovery, self._informers)
         return tools, leadership
 
-    async def _serve(self, stack: AsyncExitStack) -> None:
-        """Probes and metrics come first: they tell of a slow start as well."""
+    def _probes(self) -> Endpoint:
+        """They come first, since they tell of a slow start as well. ``ping`` and ``…z`` are the Go operator's names."""
+        live = {"ping": lambda: None, "healthz": lambda: None, "informers": self._live}
+        ready = {"readyz": lambda: None, "informers": self._ready}
+        return endpoints.probes(self._settings.probe_address, live, ready)
+
+    def _metrics_endpoints(self, client: Client) -> tuple[Endpoint, Endpoint]:
         settings = self._settings
-        ready = {"informers": self._ready}
-        live = {"ping": lambda: None, "informers": self._live}
-        for server in (
-            endpoints.probes(settings.probe_address, live, ready),
-            endpoints.metrics(settings.metrics_address, self._metrics),
-        ):
-            await server.start()
-            stack.push_async_callback(server.stop)
+        context = make_certificates(settings.work_dir).context if settings.metrics_secure else None
+        access = MetricsAccess(client) if settings.metrics_require_rbac else None
+        return (
+            endpoints.metrics(settings.metrics_address, self._metrics, context, access),
+            user_metrics(settings.user_metrics_address, self._metrics.registry),
+        )
+
+    def _make_work_dir(self) -> None:
+        directory = self._settings.work_dir
+        try:
+            make_private_directory(directory)
+        except OSError as error:
+            raise StartError(f"work directory {directory}: {error.strerror}; name another with --work-dir") from error
 
     def _ready(self) -> str | None:
         if self._informers is None:
@@ -100,17 +117,10 @@ class Operator:
         dead = self._informers.dead() if self._informers is not None else []
         return f"{dead[0]} has ended" if dead else None
 
-    async def _tools(self, connection: Connection, stack: AsyncExitStack) -> tuple[Tools, Discovery]:
+    async def _tools(self, client: Client, stack: AsyncExitStack) -> tuple[Tools, Discovery]:
         """The proxy and the runner; the proxy listens before anything runs."""
         settings = self._settings
-        client = Client(connection)
         discovery = Discovery(client)
-        try:
-            make_private_directory(settings.work_dir)
-        except OSError as error:
-            raise StartError(
-                f"work directory {settings.work_dir}: {error.strerror}; name another with --work-dir"
-            ) from error
         proxy = Proxy(client, discovery, settings.proxy_port, settings.work_dir)
         await proxy.start()
         stack.push_async_callback(proxy.stop)
@@ -183,6 +193,12 @@ class Operator:
             waiting.cancel()
         await asyncio.wait((task, stop))
         return not task.cancelled()
+
+
+async def _serve(stack: AsyncExitStack, *servers: Endpoint) -> None:
+    for server in servers:
+        await server.start()
+        stack.push_async_callback(server.stop)
 
 
 async def _served(discovery: Discovery, gvk: GVK) -> Resource:

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         show(options, view)
     except DemoError as error:
-        view.console.print(f"\nThe demo failed: {error}", style="bold red", markup=False)
+        view.console.print(f"\nThe demo failed: {error}", style="bold red", markup=False, soft_wrap=True)
         return 1
     except KeyboardInterrupt:
         view.console.print("\ninterrupted; everything that was started is ended")
@@ -61,14 +61,14 @@ def show(options: argparse.Namespace, view: View) -> None:
             story = Story(target.kubectl, operator, view, options.patience)
             story.tell()
     except BaseException:
-        _clean(target, operator, failed=True)
+        _clean(target, operator)
         raise
     acts = (f"  {act}" for act in story.acts)
     view.console.print("\nWhat the operator did:", *acts, sep="\n", markup=False, soft_wrap=True)
     if options.keep:
         _explain(target, operator, view)
     else:
-        _clean(target, operator, failed=False)
+        _clean(target, operator)
 
 
 def _start(operator: Operator, patience: float) -> None:
@@ -82,10 +82,10 @@ def _start(operator: Operator, patience: float) -> None:
         time.sleep(0.2)  # how often to look
 
 
-def _clean(target: Target | None, operator: Operator | None, *, failed: bool) -> None:
+def _clean(target: Target | None, operator: Operator | None) -> None:
     """End what was started; on the user's cluster also remove what was made."""
     if operator is not None:
-        operator.abandon() if failed else operator.stop()
+        operator.stop()
     if target is None:
         return
     if target.own is None:

@@ -50,14 +50,19 @@ class Operator:
         file = self.directory / "plan.json"
         file.touch(mode=0o600)
         file.write_text(json.dumps(plan))
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-m", "demo.keeper", str(file)],
-            stdin=subprocess.DEVNULL if self._keep else subprocess.PIPE,  # the pipe closes when this process ends
-            stdout=subprocess.DEVNULL,
-            stderr=self.log.open("ab"),
-            env={**os.environ, **self._mark(), "DEMO_KEEPER_OWNED": "" if self._keep else "1"},
-            start_new_session=True,
-        )
+        with self.log.open("ab") as log:
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-m", "demo.keeper", str(file)],
+                stdin=subprocess.DEVNULL if self._keep else subprocess.PIPE,  # the pipe closes when this process ends
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                env=self._keeper_environment(),
+                start_new_session=True,
+            )
+
+    def _keeper_environment(self) -> dict[str, str]:
+        owned = "" if self._keep else "1"
+        return {**os.environ, **self._mark(), "DEMO_KEEPER_OWNED": owned, "PYTHONPATH": str(ROOT / "tools")}
 
     def _mark(self) -> dict[str, str]:
         """What makes `cluster-down` end the processes as well."""
@@ -70,6 +75,7 @@ class Operator:
             f"--watches-file={ROOT / 'watches.yaml'}",
             f"--work-dir={self.directory / 'work'}",
             "--metrics-bind-address=0",
+            "--user-metrics-bind-address=0",
             f"--health-probe-bind-address=127.0.0.1:{self._port}",
             "--proxy-port=0",
             "--zap-encoder=console",
@@ -108,18 +114,10 @@ class Operator:
             return "(no log)"
 
     def stop(self) -> None:
-        """End it; it stays where it is to be kept."""
-        if self._keeper is None or self._keep:
-            return
-        assert self._keeper.stdin is not None
-        self._keeper.stdin.close()
-        self._keeper.wait()
-
-    def abandon(self) -> None:
-        """End it even where it was to be kept, since the demo has failed."""
-        if self._keeper is not None and self._keeper.poll() is None:
+        """End it."""
+        if self._keeper is not None:
             self._keeper.terminate()
-            self._keeper.wait()
+            self._keeper.communicate()
 
 
 def write_kubeconfig(target: Target, directory: Path) -> Path:

@@ -20,7 +20,7 @@ class SearchPath:
     @staticmethod
     def of(directory: Path, environment: Mapping[str, str]) -> SearchPath:
         """What ``ANSIBLE_ROLES_PATH`` and ``ANSIBLE_COLLECTIONS_PATH`` give; empty entries are skipped."""
-        collections = _paths(environment.get("ANSIBLE_COLLECTIONS_PATH", _SYSTEM_COLLECTIONS), directory)
+        collections = _paths(environment.get("ANSIBLE_COLLECTIONS_PATH") or _SYSTEM_COLLECTIONS, directory)
         home = environment.get("HOME")
         if home:
             collections.append(Path(home, ".ansible/collections"))

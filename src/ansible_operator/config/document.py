@@ -2,7 +2,7 @@
 
 A Section is a mapping of the file. Its readers never raise: what is wrong goes to the list of faults and a harmless
 value comes back, so that one pass finds everything. Keys match in any case, the last of two equal keys wins, unknown
-keys are ignored (contract 4.2); YAML is 1.1, as the Go operator reads it.
+keys are ignored (contract 4.2); YAML is 1.1, as the Go operator reads it (yaml_1_1.py).
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any
 
 import yaml
 
+from ansible_operator.config.yaml_1_1 import SCALARS, compose, construct, flatten, text_of
 from ansible_operator.model.durations import parse_duration
 from ansible_operator.model.errors import ConfigError, Fault
-
-_SCALARS = (str, int, float, bool)
 
 
 class Section:
@@ -25,6 +24,10 @@ class Section:
         self._faults = faults
         self._path = path
         self.line = node.start_mark.line + 1
+        try:
+            flatten(node)
+        except yaml.YAMLError as error:
+            faults.append(_not_yaml(error, f"{path}.<<".lstrip(".")))
         self._nodes = {str(key.value).lower(): value for key, value in node.value}
 
     def fault(self, key: str, problem: str, cure: str) -> None:
@@ -33,10 +36,6 @@ class Section:
         line = node.start_mark.line + 1 if node is not None else self.line
         self._faults.append(Fault(line, f"{self._path}.{key}".lstrip("."), problem, cure))
 
-    def has(self, key: str) -> bool:
-        """Whether the key stands there with a value other than null."""
-        return self._value(key) is not None
-
     def text(self, key: str, *, required: bool = False) -> str:
         """A text; numbers and booleans become one, as in JSON."""
         value = self._value(key)
@@ -44,12 +43,10 @@ class Section:
             if required:
                 self.fault(key, "is missing", f"add {key} to this entry")
             return ""
-        if not isinstance(value, _SCALARS):
-            self.fault(key, "is not a text", "write one word or path")
-            return ""
-        if isinstance(value, bool):
-            return str(value).lower()
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        if isinstance(value, SCALARS):
+            return text_of(value)
+        self.fault(key, "is not a text", "write one word or path")
+        return ""
 
     def boolean(self, key: str, default: bool) -> bool:
         """True or false; a quoted word is a fault."""
@@ -72,14 +69,14 @@ class Section:
         return default
 
     def duration(self, key: str) -> float | None:
-        """Seconds of a Go duration; None where the key is missing, empty or 0."""
+        """Seconds of a Go duration; None where the key is missing, null or 0."""
         value = self._value(key)
         if value is None:
             return None
         try:
-            return parse_duration(str(value)) or None
+            return parse_duration(text_of(value)) or None
         except ValueError as error:
-            self.fault(key, *str(error).split("; ", 1))
+            self.fault(key, *str(error).rsplit("; ", 1))
             return None
 
     def mapping(self, key: str) -> dict[str, Any]:
@@ -88,17 +85,25 @@ class Section:
         if value is None:
             return {}
         if isinstance(value, dict):
-            return {str(name): item for name, item in value.items()}
+            return {text_of(name): item for name, item in value.items()}
         self.fault(key, "is not a map", "write name: value pairs")
         return {}
+
+    def text_map(self, key: str) -> dict[str, str]:
+        """A map of texts."""
+        values = self.mapping(key)
+        for name, value in values.items():
+            if value is not None and not isinstance(value, SCALARS):
+                self.fault(key, f"the value of {name} is not a text", "write one word")
+        return {name: "" if value is None else text_of(value) for name, value in values.items()}
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts."""
         value = self._value(key)
         if value is None:
             return ()
-        if isinstance(value, list) and all(isinstance(item, _SCALARS) for item in value):
-            return tuple(str(item) for item in value)
+        if isinstance(value, list) and all(isinstance(item, SCALARS) for item in value):
+            return tuple(text_of(item) for item in value)
         self.fault(key, "is not a list of texts", "write a list such as [a, b]")
         return ()
 
@@ -124,15 +129,13 @@ class Section:
 
     def _value(self, key: str) -> Any:
         node = self._nodes.get(key.lower())
-        return None if node is None else _construct(node)
-
-
-def _construct(node: yaml.Node) -> Any:
-    loader = yaml.SafeLoader("")
-    try:
-        return loader.construct_document(node)
-    finally:
-        loader.dispose()
+        try:
+            return None if node is None else construct(node)
+        except (yaml.YAMLError, ValueError) as error:
+            fault = _not_yaml(error, f"{self._path}.{key}".lstrip("."), node)
+            if fault not in self._faults:
+                self._faults.append(fault)
+            return None
 
 
 def _maps(node: yaml.SequenceNode, path: str, faults: list[Fault]) -> Iterator[Section]:
@@ -151,17 +154,19 @@ def read_list(text: str, source: str, faults: list[Fault]) -> list[Section]:
     Raises ConfigError where the text is not YAML: then nothing else can be said about it.
     """
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = compose(text)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else 1
-        problem = getattr(error, "problem", None) or str(error)
-        fault = Fault(line, "document", f"is not YAML: {problem}", "correct the syntax at this line")
-        raise ConfigError(source, [fault]) from error
-    if root is None or (isinstance(root, yaml.ScalarNode) and root.tag == "tag:yaml.org,2002:null"):
+        raise ConfigError(source, [_not_yaml(error, "document")]) from error
+    if root is None:
         return []
     if not isinstance(root, yaml.SequenceNode):
         line = root.start_mark.line + 1
         fault = Fault(line, "document", "is not a list of watches", "begin each watch with '- version: …'")
         raise ConfigError(source, [fault])
     return list(_maps(root, "", faults))
+
+
+def _not_yaml(error: Exception, field: str, node: yaml.Node | None = None) -> Fault:
+    mark = getattr(error, "problem_mark", None) or (node.start_mark if node is not None else None)
+    problem = getattr(error, "problem", None) or str(error)
+    return Fault(mark.line + 1 if mark else 1, field, f"is not YAML: {problem}", "correct the syntax at this line")

@@ -5,23 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_SPECIAL = r"[*#$@!?\-0-9]"
 _VARIABLE = re.compile(
-    rf"\$(?:\{{(?P<braced>{_NAME}|{_SPECIAL})\}}|(?P<plain>{_NAME}|{_SPECIAL})|(?P<empty>\{{\}}|\{{\Z))"
+    r"\$(?:"
+    r"(?P<plain>[*#$@!?0-9-]|[A-Za-z0-9_]+)"
+    r"|\{(?P<special>[*#$@!?0-9-])\}"
+    r"|\{(?P<braced>[^}]+)\}"  # whatever it is: environment variables of a pod may have dots and hyphens
+    r"|\{\}?"
+    r")"
 )
 
 
 def expand(text: str, environment: Mapping[str, str]) -> str:
     """The text with variables replaced; unset ones stay, written ``${NAME}``.
 
-    ``$$`` becomes ``${$}`` and ``$1`` becomes ``${1}`` (unset, too), a lone ``$`` stays, ``${}`` vanishes.
+    ``$$`` becomes ``${$}`` and ``$1`` becomes ``${1}`` (unset, too), a lone ``$`` stays, ``${}`` vanishes, and so does
+    a ``${`` that is never closed.
     """
 
     def replace(match: re.Match[str]) -> str:
-        name = match["braced"] or match["plain"]
-        if not name:
-            return ""
-        return environment.get(name, f"${{{name}}}")
+        name = match["plain"] or match["special"] or match["braced"]
+        return environment.get(name, f"${{{name}}}") if name else ""
 
     return _VARIABLE.sub(replace, text)

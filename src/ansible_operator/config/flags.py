@@ -76,9 +76,15 @@ FLAGS: tuple[Flag, ...] = (
     Flag("ansible-log-events", str.lower, "tasks", "what is logged of a run: nothing, tasks or everything"),
     Flag("reconcile-period", duration, "10h", "time between two runs for an unchanged object; 0s: none"),
     Flag("max-concurrent-reconciles", whole_number, "0", "runs at once for each kind; 0: number of CPUs allowed"),
+    Flag("cold", boolean, "false", "run every play as an ansible-runner process of its own (so far the only way)"),
     Flag("max-concurrent-runs", whole_number, "0", "runs at once over all kinds; 0: as CPUs and memory allow"),
     Flag("run-timeout", duration, "10m", "longest time of one run; 0s: no limit"),
     Flag("metrics-bind-address", address, ":8443", "address of /metrics; 0: off", aliases=("metrics-addr",)),
+    Flag("metrics-secure", boolean, "false", "serve /metrics over TLS, with a certificate made at start"),
+    Flag(
+        "metrics-require-rbac", boolean, "false", "let only those read /metrics whom RBAC lets; needs --metrics-secure"
+    ),
+    Flag("user-metrics-bind-address", address, "127.0.0.1:5050", "address where content reports metrics; 0: off"),
     Flag("health-probe-bind-address", address, ":6789", "address of /healthz and /readyz; 0: off"),
     Flag("proxy-port", whole_number, "8888", "loopback port of the API proxy that runs talk to"),
     Flag("leader-elect", boolean, "false", "let replicas elect one that works", aliases=("enable-leader-election",)),

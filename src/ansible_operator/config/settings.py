@@ -22,7 +22,9 @@ LOG_EVENTS = ("nothing", "tasks", "everything")
 
 
 def build_settings(values: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[Settings, list[str]]:
-    """The settings, and complaints about values that were ignored, to be logged."""
+    """The settings, and complaints about values that were ignored. Raises ValueError for a contradiction."""
+    if values["metrics_require_rbac"] and not values["metrics_secure"]:
+        raise ValueError("--metrics-require-rbac needs --metrics-secure: tokens must not travel in the clear")
     complaints: list[str] = []
     environment = _with_paths(values, environment)
     log_events = values["ansible_log_events"]
@@ -45,6 +47,9 @@ def build_settings(values: Mapping[str, Any], environment: Mapping[str, str]) ->
         max_concurrent_runs=values["max_concurrent_runs"] or allowed_runs(),
         run_timeout=values["run_timeout"],
         metrics_address=values["metrics_bind_address"],
+        metrics_secure=values["metrics_secure"],
+        metrics_require_rbac=values["metrics_require_rbac"],
+        user_metrics_address=values["user_metrics_bind_address"],
         probe_address=values["health_probe_bind_address"],
         proxy_port=values["proxy_port"],
         graceful_shutdown_timeout=values["graceful_shutdown_timeout"],

@@ -32,22 +32,22 @@ def parse_watches(text: str, source: str, environment: Mapping[str, str], direct
     watches: list[Watch] = []
     for section in read_list(expand(text, environment), source, faults):
         watch = _watch(section, search)
-        if watch is not None:
-            if any(watch.gvk == other.gvk for other in watches):
-                section.fault("kind", f"{watch.gvk} is watched twice", "keep one entry for each kind")
-            watches.append(watch)
+        if watch.gvk.version and watch.gvk.kind and any(watch.gvk == other.gvk for other in watches):
+            section.fault("kind", f"{watch.gvk} is watched twice", "keep one entry for each kind")
+        watches.append(watch)
     if faults:
         raise ConfigError(source, faults)
     return watches
 
 
-def _watch(section: Section, search: SearchPath) -> Watch | None:
+def _watch(section: Section, search: SearchPath) -> Watch:
+    """The watch of an entry; where something is missing that is among the faults, and nobody will see the watch."""
     gvk = _gvk(section)
-    content = _content(section, search, required=True)
+    content = _content(section, search, missing="name the content to run")
     finalizer = _finalizer(section, search)
     artifacts = section.number("maxRunnerArtifacts", DEFAULT_MAX_RUNNER_ARTIFACTS)
     blacklist = frozenset(_gvk(entry) for entry in section.sections("blacklist"))
-    watch = Watch(
+    return Watch(
         gvk=gvk,
         content=content or Content(),
         vars=section.mapping("vars"),
@@ -63,15 +63,17 @@ def _watch(section: Section, search: SearchPath) -> Watch | None:
         finalizer=finalizer,
         selector=_selector(section.section("selector")),
     )
-    return watch if gvk.kind and gvk.version and content else None
 
 
 def _gvk(section: Section) -> GVK:
     return GVK(section.text("group"), section.text("version", required=True), section.text("kind", required=True))
 
 
-def _content(section: Section, search: SearchPath, *, required: bool) -> Content | None:
-    """The content of a watch or finalizer. Where both are given the playbook wins."""
+def _content(section: Section, search: SearchPath, *, missing: str = "") -> Content | None:
+    """The content of a watch or finalizer. Where both are given the playbook wins.
+
+    ``missing`` is the cure where there is neither; without it there need not be one.
+    """
     playbook, role = section.text("playbook"), section.text("role")
     if playbook:
         path = search.playbook(playbook)
@@ -83,9 +85,10 @@ def _content(section: Section, search: SearchPath, *, required: bool) -> Content
         if found is not None:
             return Content(role=found)
         places = ", ".join(map(str, tried))
-        section.fault("role", f"no role {role!r} in {places}", "create it there, or set ANSIBLE_ROLES_PATH")
-    elif required:
-        section.fault("role", "neither role nor playbook is given", "name the content to run")
+        variable = "ANSIBLE_COLLECTIONS_PATH" if role.count(".") == 2 else "ANSIBLE_ROLES_PATH"
+        section.fault("role", f"no role {role!r} in {places}", f"create it there, or set {variable}")
+    elif missing:
+        section.fault("role", "neither role nor playbook is given", missing)
     return None
 
 
@@ -95,15 +98,15 @@ def _finalizer(section: Section, search: SearchPath) -> Finalizer | None:
         return None
     name = entry.text("name", required=True)
     variables = entry.mapping("vars")
-    content = _content(entry, search, required=not variables)
+    missing = "" if variables else "name the content to run, or give vars for the main content"
+    content = _content(entry, search, missing=missing)
     return Finalizer(name, content, variables)
 
 
 def _selector(section: Section | None) -> Selector:
     if section is None:
         return Selector()
-    labels = section.mapping("matchLabels")
-    requirements = [Requirement(key, "In", (str(value),)) for key, value in labels.items()]
+    requirements = [Requirement(key, "In", (value,)) for key, value in section.text_map("matchLabels").items()]
     for expression in section.sections("matchExpressions"):
         key, values = expression.text("key", required=True), expression.texts("values")
         operator = expression.text("operator", required=True)

@@ -66,12 +66,17 @@ def only_failure(conditions: Iterable[Condition], message: str, now: str, genera
 
 def without_failure(conditions: Iterable[Condition]) -> list[Condition]:
     """The role owns the status and reports again: our Failure goes."""
-    return [condition for condition in conditions if condition.get("type") != FAILURE]
+    return [condition for condition in conditions if not _is(condition, FAILURE)]
 
 
 def has_failure(conditions: Iterable[Condition]) -> bool:
     """Whether our Failure stands."""
-    return any(condition.get("type") == FAILURE for condition in conditions)
+    return any(_is(condition, FAILURE) for condition in conditions)
+
+
+def _is(condition: Condition, kind: str) -> bool:
+    """A role may have written anything into the list; only what has the form of a condition can be ours."""
+    return isinstance(condition, Mapping) and condition.get("type") == kind
 
 
 def _ansible_result(stats: Stats, now: datetime) -> dict[str, Any]:
@@ -96,8 +101,8 @@ def _condition(
 def _put(conditions: Iterable[Condition], new: Mapping[str, Any], now: str) -> list[Condition]:
     """Replace the condition of that type and move it to the end; the time moves only with the status."""
     existing = list(conditions)
-    old = next((condition for condition in existing if condition.get("type") == new["type"]), None)
+    old = next((condition for condition in existing if _is(condition, new["type"])), None)
     unchanged = old is not None and old.get("status") == new["status"]
     time = old.get("lastTransitionTime") if old is not None and unchanged else None
-    others = [condition for condition in existing if condition is not old]
+    others = [condition for condition in existing if old is None or condition is not old]
     return [*others, {**new, "lastTransitionTime": time or now}]

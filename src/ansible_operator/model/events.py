@@ -14,8 +14,11 @@ Event = Mapping[str, Any]
 
 REQUEUE_ACTIONS = frozenset({"operator_sdk.util.requeue_after", "requeue_after"})
 MAX_MESSAGE = 4096
+_FAILURES = frozenset({"runner_on_failed", "runner_item_on_failed", "runner_on_unreachable"})
 UNKNOWN_FAILURE = "unknown playbook failure"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_NO_TRACEBACK = "(traceback unavailable)"  # what ansible-core 2.19 gives instead of one
+_HIDDEN_OUTPUT = "what was printed is not shown, since a task with no_log has failed"
 _HIDDEN = "the output has been hidden due to the fact that 'no_log: true' was specified for this result"
 
 
@@ -33,22 +36,33 @@ class Stats:
 
 @dataclass(frozen=True)
 class Progress:
-    """What the events so far have shown. ``requeue_after`` is in seconds; the first request of a run counts."""
+    """What the events so far have shown.
+
+    ``requeue_after`` is in seconds; the first request of a run counts. ``hides_output``: a task with no_log has failed,
+    and Ansible has printed why all the same (ansible-core 2.19).
+    """
 
     messages: tuple[str, ...] = ()
     requeue_after: float | None = None
     stats: Stats | None = None
     failed_elsewhere: bool = False
+    hides_output: bool = False
 
     def after(self, event: Event) -> Progress:
         """The progress once ``event`` is known as well."""
         data = event.get("event_data") or {}
+        hides = event.get("event") in _FAILURES and _is_hidden(data.get("res") or {})
+        return (replace(self, hides_output=True) if hides else self)._after(event, data)
+
+    def _after(self, event: Event, data: Mapping[str, Any]) -> Progress:
         match event.get("event"):
             case "runner_on_failed" if not data.get("ignore_errors"):
                 return replace(self, messages=(*self.messages, failure_message(data)))
             case "runner_on_unreachable":
                 return replace(self, messages=(*self.messages, f"host unreachable: {failure_message(data)}"))
-            case "runner_on_ok" if self.requeue_after is None and data.get("task_action") in REQUEUE_ACTIONS:
+            case "runner_on_ok" | "runner_item_on_ok" if (
+                self.requeue_after is None and data.get("task_action") in REQUEUE_ACTIONS
+            ):
                 return replace(self, requeue_after=_requested_period(data))
             case "playbook_on_stats":
                 return replace(self, stats=_stats_of(data), failed_elsewhere=_failed_hosts(data))
@@ -58,9 +72,10 @@ class Progress:
 def _requested_period(data: Mapping[str, Any]) -> float | None:
     period = (data.get("res") or {}).get("period")
     try:
-        return parse_duration(str(period)) if period is not None else None
+        seconds = parse_duration(str(period))
     except ValueError:
         return None
+    return seconds if seconds > 0 else None
 
 
 def _stats_of(data: Mapping[str, Any]) -> Stats:
@@ -82,15 +97,19 @@ def _failed_hosts(data: Mapping[str, Any]) -> bool:
 
 
 def failure_message(data: Mapping[str, Any]) -> str:
-    """The text of a failed task: its message, else the reason, else the exception; never the task's arguments."""
+    """The text of a failed task: its message, else the reason or the exception; never the task's arguments."""
     result = data.get("res") or {}
-    if result.get("_ansible_no_log") or result.get("censored"):
+    if _is_hidden(result):
         return f"task {data.get('task') or 'without a name'!r} failed; {_HIDDEN}"
     for key in ("msg", "reason", "exception"):
         text = str(result.get(key) or "").strip()
-        if text:
+        if text and text != _NO_TRACEBACK:
             return shorten(text)
     return UNKNOWN_FAILURE
+
+
+def _is_hidden(result: Mapping[str, Any]) -> bool:
+    return bool(result.get("_ansible_no_log") or result.get("censored"))
 
 
 def shorten(text: str, limit: int = MAX_MESSAGE) -> str:
@@ -138,6 +157,8 @@ def outcome_of(progress: Progress, end: RunEnd, *, run_timeout: float) -> Outcom
         message = "the run was stopped, since the operator is shutting down"
     elif progress.messages:
         message = "\n".join(dict.fromkeys(progress.messages))
+    elif progress.hides_output:
+        message = f"{UNKNOWN_FAILURE}; {_HIDDEN_OUTPUT} (exit code {end.exit_code})"
     else:
         message = error_tail(end)
     return Outcome(False, shorten(message), stats or Stats(), None, loaded=stats is not None and not end.timed_out)

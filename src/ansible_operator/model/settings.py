@@ -47,6 +47,9 @@ class Settings:
     max_concurrent_runs: int
     run_timeout: float
     metrics_address: Address
+    metrics_secure: bool
+    metrics_require_rbac: bool
+    user_metrics_address: Address
     probe_address: Address
     proxy_port: int
     graceful_shutdown_timeout: float

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 from prometheus_client import exposition
 
-from ansible_operator.model.errors import StartError
+from ansible_operator.model.errors import OperatorError, StartError
 from ansible_operator.model.settings import Address
 from ansible_operator.telemetry.metrics import Metrics
+
+Access = Callable[[str], Awaitable[int]]
+"""Whether the bearer of a token may read: an HTTP status, 200 for yes."""
 
 Check = Callable[[], str | None]
 """A probe: None when all is well, else what is wrong."""
@@ -18,7 +22,15 @@ Check = Callable[[], str | None]
 class Endpoint:
     """One small HTTP server."""
 
-    def __init__(self, name: str, flag: str, address: Address, application: web.Application) -> None:
+    def __init__(
+        self,
+        name: str,
+        flag: str,
+        address: Address,
+        application: web.Application,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._context = context
         self._name = name
         self._flag = flag
         self._address = address
@@ -30,7 +42,8 @@ class Endpoint:
             return
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._address.host or None, self._address.port).start()
+            host, port = self._address.host or None, self._address.port
+            await web.TCPSite(self._runner, host, port, ssl_context=self._context).start()
         except OSError as error:
             raise StartError(
                 f"{self._name}: cannot listen on {self._address}: {error.strerror or error}; "
@@ -62,13 +75,30 @@ def _handler(path: str, checks: Mapping[str, Check]) -> Callable[[web.Request], 
     return handle
 
 
-def metrics(address: Address, source: Metrics) -> Endpoint:
-    """``/metrics`` in the format the scraper asks for."""
+def metrics(
+    address: Address, source: Metrics, context: ssl.SSLContext | None = None, access: Access | None = None
+) -> Endpoint:
+    """``/metrics`` in the format the scraper asks for; with a ``context`` over TLS, with ``access`` guarded."""
 
     async def handle(request: web.Request) -> web.Response:
+        status = await _admitted(request, access)
+        if status != 200:
+            return web.Response(status=status)
         encode, content_type = exposition.choose_encoder(request.headers.get("Accept", ""))
         return web.Response(body=encode(source.registry), headers={"Content-Type": content_type})
 
     application = web.Application()
     application.router.add_get("/metrics", handle)
     return Endpoint("metrics", "--metrics-bind-address", address, application)
+
+
+async def _admitted(request: web.Request, access: Access | None) -> int:
+    if access is None:
+        return 200
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        return 401
+    try:
+        return await access(token.strip())
+    except OperatorError:
+        return 500  # whoever cannot be checked is not let in

@@ -164,6 +164,7 @@ class Operator:
             run_timeout=settings.run_timeout,
             inject_owner=settings.inject_owner_ref,
             log_events=settings.ansible_log_events,
+            debug_logs=settings.debug_logs,
             work_dir=settings.work_dir,
         )
 

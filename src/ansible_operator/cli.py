@@ -59,12 +59,13 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     run = commands.add_parser(
         "run",
+        usage="ansible-operator run [flags]",
         help="watch objects and run the content that watches.yaml binds to them",
         description="Watch objects and run the content that watches.yaml binds to them. Durations are Go's: 1h30m.",
         epilog=(
             "environment: KUBECONFIG, WATCH_NAMESPACE (comma list; empty: all), ANSIBLE_ROLES_PATH, "
             "ANSIBLE_COLLECTIONS_PATH, MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>, ANSIBLE_VERBOSITY_<KIND>_<GROUP>, "
-            "ANSIBLE_GATHERING, ANSIBLE_INVENTORY; every ANSIBLE_ variable reaches the runs"
+            "ANSIBLE_GATHERING, ANSIBLE_INVENTORY, ANSIBLE_DEBUG_LOGS; every ANSIBLE_ variable reaches the runs"
         ),
         allow_abbrev=False,
     )

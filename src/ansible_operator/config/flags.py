@@ -1,7 +1,8 @@
 """The flags of ``ansible-operator run``: names, defaults and help in one table (contract 4.1).
 
-The Go operator's flags are all accepted; those that mean nothing here say so in their help. A boolean flag is set by
-its bare name or by ``--flag=false``, as Go programs read it.
+The Go operator's flags are all accepted; those that mean nothing here say so in their help. They are read as in Go
+programs: a boolean flag is set by its bare name or by ``--flag=false``, any other takes the next word whatever it is, and
+words that belong to no flag are tolerated.
 """
 
 from __future__ import annotations
@@ -48,6 +49,21 @@ def whole_number(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
 
 
+def port(text: str) -> int:
+    """The number of a port; 0 takes a free one."""
+    if text.isdecimal() and int(text) < 65536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port; write a number below 65536")
+
+
+def time_limit(text: str) -> float:
+    """A Go duration of at least 0, in seconds."""
+    seconds = duration(text)
+    if seconds >= 0:
+        return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} is negative; write 0s for no limit")
+
+
 @dataclass(frozen=True)
 class Flag:
     """One flag. ``aliases`` are old names of it; giving two names of one flag is an error."""
@@ -78,7 +94,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("max-concurrent-reconciles", whole_number, "0", "runs at once for each kind; 0: number of CPUs allowed"),
     Flag("cold", boolean, "false", "run every play as an ansible-runner process of its own (so far the only way)"),
     Flag("max-concurrent-runs", whole_number, "0", "runs at once over all kinds; 0: as CPUs and memory allow"),
-    Flag("run-timeout", duration, "10m", "longest time of one run; 0s: no limit"),
+    Flag("run-timeout", time_limit, "10m", "longest time of one run; 0s: no limit"),
     Flag("metrics-bind-address", address, ":8443", "address of /metrics; 0: off", aliases=("metrics-addr",)),
     Flag("metrics-secure", boolean, "false", "serve /metrics over TLS, with a certificate made at start"),
     Flag(
@@ -86,7 +102,7 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag("user-metrics-bind-address", address, "127.0.0.1:5050", "address where content reports metrics; 0: off"),
     Flag("health-probe-bind-address", address, ":6789", "address of /healthz and /readyz; 0: off"),
-    Flag("proxy-port", whole_number, "8888", "loopback port of the API proxy that runs talk to"),
+    Flag("proxy-port", port, "8888", "loopback port of the API proxy that runs talk to"),
     Flag("leader-elect", boolean, "false", "let replicas elect one that works", aliases=("enable-leader-election",)),
     Flag("leader-election-id", str, "", "name of the lease; without it OPERATOR_NAME"),
     Flag("leader-election-namespace", str, "", "namespace of the lease; without it the pod's own"),
@@ -113,16 +129,33 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
                 dest=name.replace("-", "_"),
                 type=flag.kind,
                 choices=flag.choices or None,
-                metavar="" if flag.kind is boolean else "VALUE",
+                metavar="true|false" if flag.kind is boolean else "VALUE",
                 help=f"{flag.help} (default {flag.default or 'empty'})" if name == flag.name else argparse.SUPPRESS,
                 **bare,
             )
 
 
 def normalise(arguments: Sequence[str]) -> list[str]:
-    """Bare boolean flags as ``--flag=true``, so that they never swallow the word behind them."""
-    bare = {f"--{flag.name}" for flag in FLAGS if flag.kind is boolean}
-    return [f"{argument}=true" if argument in bare else argument for argument in arguments]
+    """The command, then every flag in one word with its value, then words that belong to none.
+
+    argparse would let a bare boolean flag swallow the word behind it, refuse a value that begins with a hyphen, and
+    refuse stray words between flags.
+    """
+    booleans = {f"--{name}" for flag in FLAGS if flag.kind is boolean for name in (flag.name, *flag.aliases)}
+    others = {f"--{name}" for flag in FLAGS if flag.kind is not boolean for name in (flag.name, *flag.aliases)}
+    given: list[str] = []
+    words: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
+            words += [argument, *rest]
+        elif argument in booleans:
+            given.append(f"{argument}=true")
+        elif argument in others:
+            given += [f"{argument}={value}" for value in (next(rest, None),) if value is not None] or [argument]
+        else:
+            (given if argument.startswith("-") else words).append(argument)
+    return [*words[:1], *given, *words[1:]]
 
 
 def values_of(namespace: argparse.Namespace) -> dict[str, Any]:

@@ -18,6 +18,9 @@ _RUN_MEMORY = 200 * 1024**2
 _NO_LIMIT = 2**62
 """cgroup v1 says «no limit» by a number near 2**63."""
 
+_SHORTEST_DEADLINE = 2.4
+"""Seconds, as in client-go: time for one retry."""
+
 LOG_EVENTS = ("nothing", "tasks", "everything")
 
 
@@ -42,6 +45,7 @@ def build_settings(values: Mapping[str, Any], environment: Mapping[str, str]) ->
         ansible_collections_path=values["ansible_collections_path"],
         ansible_args=values["ansible_args"],
         ansible_log_events=log_events,
+        debug_logs=environment.get("ANSIBLE_DEBUG_LOGS", "").lower() in ("1", "t", "true"),
         reconcile_period=values["reconcile_period"],
         max_concurrent_reconciles=values["max_concurrent_reconciles"] or allowed_cpus(),
         max_concurrent_runs=values["max_concurrent_runs"] or allowed_runs(),
@@ -62,12 +66,18 @@ def build_settings(values: Mapping[str, Any], environment: Mapping[str, str]) ->
 
 
 def _leader_election(values: Mapping[str, Any], environment: Mapping[str, str]) -> LeaderElection:
+    duration, deadline = values["leader_elect_lease_duration"], values["leader_elect_renew_deadline"]
+    if values["leader_elect"] and not _SHORTEST_DEADLINE < deadline < duration:
+        raise ValueError(
+            f"--leader-elect-renew-deadline must be longer than {_SHORTEST_DEADLINE:g} s and shorter than "
+            "--leader-elect-lease-duration: a leader must give up before another takes over"
+        )
     return LeaderElection(
         enabled=values["leader_elect"],
         lease_name=values["leader_election_id"] or environment.get("OPERATOR_NAME", ""),
         namespace=values["leader_election_namespace"],
-        lease_duration=values["leader_elect_lease_duration"],
-        renew_deadline=values["leader_elect_renew_deadline"],
+        lease_duration=duration,
+        renew_deadline=deadline,
     )
 
 

@@ -42,6 +42,7 @@ class Settings:
     ansible_collections_path: str
     ansible_args: str
     ansible_log_events: str
+    debug_logs: bool
     reconcile_period: float
     max_concurrent_reconciles: int
     max_concurrent_runs: int

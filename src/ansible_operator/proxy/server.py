@@ -92,10 +92,12 @@ class Proxy:
             return None
         body = await _read(request)
         encoded = "Content-Encoding" in request.headers
-        if encoded or info is None or not self._ownership.may_create(request.method, info, request.content_type):
+        # A body that does not say what it is (kubectl create --raw) is JSON to the API server.
+        content_type = request.content_type if "Content-Type" in request.headers else "application/json"
+        if encoded or info is None or not self._ownership.may_create(request.method, info, content_type):
             return body
         dry_run = bool(request.query.get("dryRun"))
-        return await self._ownership.prepare(grant, Write(request.method, info, request.content_type, dry_run, body))
+        return await self._ownership.prepare(grant, Write(request.method, info, content_type, dry_run, body))
 
     async def _forward(
         self, request: web.BaseRequest, grant: Grant, info: RequestInfo | None, body: bytes | None

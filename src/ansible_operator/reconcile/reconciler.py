@@ -26,10 +26,13 @@ from ansible_operator.proxy.grants import Child, Grant
 from ansible_operator.proxy.server import Proxy
 from ansible_operator.reconcile.event_log import EventLog
 from ansible_operator.reconcile.status import StatusWriter
-from ansible_operator.runner.artifacts import purge
+from ansible_operator.runner.artifacts import output_tail, purge
 from ansible_operator.runner.interface import Access, Runner, RunRequest
 from ansible_operator.telemetry.logs import get_logger
 from ansible_operator.telemetry.metrics import Metrics
+
+_DEBUG_OUTPUT = 1024 * 1024
+"""Bytes of a run's output that ANSIBLE_DEBUG_LOGS shows at most."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Policy:
     run_timeout: float
     inject_owner: bool
     log_events: str
+    debug_logs: bool
     work_dir: Path
 
 
@@ -151,6 +155,8 @@ class Reconciler:
         collector = _Collector(EventLog(log, self._policy.log_events))
         log.info("run started", finalizing=finalizing)
         end = await self._tools.runner.run(request, collector)
+        if self._policy.debug_logs:
+            log.info("output", stdout=output_tail(request.directory, ident, _DEBUG_OUTPUT))
         outcome = outcome_of(collector.progress, end, run_timeout=self._policy.run_timeout)
         summary = {"ok": outcome.stats.ok, "changed": outcome.stats.changed, "failures": outcome.stats.failures}
         if outcome.succeeded:

@@ -18,12 +18,24 @@ def link_latest(directory: Path, ident: str) -> None:
         temporary.replace(link)
 
 
-def output_tail(directory: Path, ident: str) -> str:
-    """The end of what Ansible printed in a run; empty where it never came to print."""
+def rotate(directory: Path, keep: int, live: str) -> None:
+    """Remove the oldest runs beyond ``keep`` (0: none), but never the live one.
+
+    ansible-runner's own rotation stumbles over the link ``latest``: it takes it for a run, and fails once it dangles.
+    """
+    runs = [path for path in (directory / "artifacts").iterdir() if path.is_dir() and not path.is_symlink()]
+    runs.sort(key=lambda path: path.stat().st_mtime_ns)
+    for run in runs[: len(runs) - keep] if keep else ():
+        if run.name != live:
+            shutil.rmtree(run, ignore_errors=True)
+
+
+def output_tail(directory: Path, ident: str, limit: int = _TAIL) -> str:
+    """The last ``limit`` bytes of what Ansible printed in a run; empty where it never came to print."""
     try:
         with (directory / "artifacts" / ident / "stdout").open("rb") as file:
             file.seek(0, 2)
-            file.seek(max(0, file.tell() - _TAIL))
+            file.seek(max(0, file.tell() - limit))
             return file.read().decode(errors="replace")
     except OSError:
         return ""

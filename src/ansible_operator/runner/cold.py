@@ -81,7 +81,7 @@ class ColdRunner:
         finally:
             self._live.pop(request.ident, None)
             await _drain(events)
-        artifacts.link_latest(request.directory, request.ident)
+        await asyncio.to_thread(_keep_artifacts, request)
         tail = artifacts.output_tail(request.directory, request.ident) or await _drain(output) or ""
         output.cancel()
         cancelled = request.ident in self._cancelled
@@ -117,6 +117,11 @@ class ColdRunner:
         for job in self._jobs:
             job.cancel()
         await asyncio.gather(*self._jobs, return_exceptions=True)
+
+
+def _keep_artifacts(request: RunRequest) -> None:
+    artifacts.link_latest(request.directory, request.ident)
+    artifacts.rotate(request.directory, request.max_artifacts, request.ident)
 
 
 def _revoke(request: RunRequest) -> None:

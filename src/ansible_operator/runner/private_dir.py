@@ -7,7 +7,6 @@ people who look, and beside them the run's ``kubeconfig``. Everything is 0600 in
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -35,7 +34,9 @@ def prepare(request: RunRequest, environment: Mapping[str, str], ansible_args: s
         make_private_directory(request.directory / name)
     env = request.directory / "env"
     write_private_json(env / "extravars", request.variables)
-    write_record(request)
+    access = str(kubeconfig_file(request))
+    write_private_json(env / "envvars", {"KUBECONFIG": access, "K8S_AUTH_KUBECONFIG": access})
+    write_record(request, command(request, environment))
     _write_or_remove(env / "cmdline", _strip_quotes(ansible_args))
     _write_inventory(request.directory / "inventory", environment)
     write_private_json(kubeconfig_file(request), kubeconfig(request.access))
@@ -99,7 +100,6 @@ def _collections_path(environment: Mapping[str, str], ours: Path) -> str:
 def command(request: RunRequest, environment: Mapping[str, str]) -> list[str]:
     """The ``ansible-runner run`` command line of the run."""
     words = [sys.executable, "-m", "ansible_runner", "run", str(request.directory), "-i", request.ident]
-    words += ["--rotate-artifacts", str(request.max_artifacts)]
     if request.content.playbook is not None:
         words += ["-p", str(request.content.playbook)]
     else:
@@ -111,8 +111,3 @@ def command(request: RunRequest, environment: Mapping[str, str]) -> list[str]:
     if request.verbosity:
         words.append("-" + "v" * request.verbosity)
     return words
-
-
-def printable(words: list[str]) -> str:
-    """A command line that a person can paste into a shell."""
-    return shlex.join(words)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,11 +29,12 @@ class Record:
     verbosity: int
 
 
-def write_record(request: RunRequest) -> None:
-    """Remember a run. Its variables stand in ``env/extravars`` already, its token is not kept."""
+def write_record(request: RunRequest, command: Sequence[str]) -> None:
+    """Remember a run and its command line. Its variables stand in ``env/extravars``, its token is not kept."""
     owner, content = request.owner, request.content
     record = {
         "ident": request.ident,
+        "command": shlex.join(command),
         "owner": {
             "apiVersion": owner.gvk.api_version,
             "kind": owner.gvk.kind,

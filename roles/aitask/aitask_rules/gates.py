@@ -1,0 +1,172 @@
+"""The gates before an act. Each is one question about one reason to wait; the first that says so decides.
+
+The cheap ones come first and need nothing but what is known already; the dear ones (`gates_after_reads`) look at the
+rivals and autoscalers that are read only when an act is wanted.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from .act import AVAILABLE
+from .memory import recent
+from .model import Hold, Spec, State, Target, Task
+from .spec import SpecError, parse_spec
+from .values import items, mapping, parse_time, time_of_day, whole
+
+# A rival with one of these reasons is about to act or waits for the same things as we do; one that cannot act at all
+# (at its limit, ineffective, a dry run) holds nobody.
+_CONTENDING = {
+    "Permitted", "Cooldown", "HourlyLimit", "GlobalLimit", "Storm", "RolloutInProgress", "TargetConflict",
+    "AwaitingApproval",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Wish:
+    """An act that is wanted, and what is known around it."""
+
+    spec: Spec
+    task: Task
+    state: State
+    target: Target
+    wants: str
+    now: datetime
+    time_scale: float = 1.0
+
+    @property
+    def hour(self) -> float:
+        return 3600.0 * self.time_scale
+
+
+def first_hold(gates: Iterator[Hold | None]) -> Hold | None:
+    return next((hold for hold in gates if hold is not None), None)
+
+
+def gates_before_reads(wish: Wish) -> Iterator[Hold | None]:
+    yield _available(wish)
+    if wish.spec.mutates:
+        yield _rollout(wish)
+        yield cooldown(wish, wish.spec.cooldown)
+        yield _verdict(wish)
+    yield hourly(wish)
+    if wish.spec.mutates:
+        yield _ineffective(wish)
+
+
+def gates_after_reads(wish: Wish, rivals: Sequence[Any], autoscalers: Sequence[Any]) -> Iterator[Hold | None]:
+    others = [rival for rival in map(mapping, rivals) if _is_rival(rival, wish)]
+    yield cooldown(wish, max([wish.spec.cooldown, *(_cooldown_of(rival, wish.time_scale) for rival in others)]))
+    yield _conflict(wish, others)
+    if wish.spec.action == "scale":
+        yield _autoscaler(wish, autoscalers)
+
+
+def approval(wish: Wish) -> Hold | None:
+    if wish.spec.approval == "Always" and wish.spec.mutates:
+        text = "policy.approval is Always, and approvals are not available in this version"
+        return Hold("AwaitingApproval", f"{text}; nothing is done")
+    return None
+
+
+def _available(wish: Wish) -> Hold | None:
+    if wish.spec.action not in AVAILABLE:
+        return Hold("NotAvailable", f"action {wish.spec.action} is not available in this version; nothing is done")
+    return None
+
+
+def _rollout(wish: Wish) -> Hold | None:
+    return Hold("RolloutInProgress", f"waits for the rollout: {wish.target.rollout}") if wish.target.rollout else None
+
+
+def cooldown(wish: Wish, seconds: float) -> Hold | None:
+    """Counts from the last act on the target, whoever did it, and from the last of this task if the target is new."""
+    times = [wish.state.done_at()]
+    if wish.target.last_action != wish.state.last_action.get("id"):
+        # Somebody else's. Of an own act the status knows the time as well, corrected if the clock was set back since.
+        times.append(wish.target.last_action_time)
+    if wish.spec.dry_run and wish.state.last_action.get("dryRun"):
+        times.append(parse_time(wish.state.last_action.get("time")))
+    known = [min(time, wish.now) for time in times if time is not None]
+    if not known:
+        return None
+    until = max(known) + timedelta(seconds=seconds)
+    if until <= wish.now:
+        return None
+    return Hold("Cooldown", f"next action not before {time_of_day(until)}", until)
+
+
+def _verdict(wish: Wish) -> Hold | None:
+    """Else a short cooldown would start the next act before anyone knows whether the last one helped."""
+    verdict = wish.state.verdict
+    if verdict is None or wish.wants != "Breached":
+        return None
+    seen = f"{verdict.samples}/{wish.spec.consecutive} samples"
+    return Hold("Cooldown", f"waits to see whether the last act helps ({seen})")
+
+
+def hourly(wish: Wish) -> Hold | None:
+    acts = recent(wish.state.act_times, wish.now, wish.hour)
+    if len(acts) < wish.spec.per_hour:
+        return None
+    until = acts[len(acts) - wish.spec.per_hour] + timedelta(seconds=wish.hour)
+    text = f"{len(acts)} acts in the last hour, maxActionsPerHour is {wish.spec.per_hour}"
+    return Hold("HourlyLimit", f"{text}, next action not before {time_of_day(until)}", until)
+
+
+def _ineffective(wish: Wish) -> Hold | None:
+    if wish.wants != "Breached" or wish.state.ineffective < wish.spec.max_ineffective:
+        return None
+    text = f"{wish.state.ineffective} acts in a row did not end the breach"
+    return Hold("Ineffective", f"{text}; no further act before a healthy sample")
+
+
+def _conflict(wish: Wish, others: Sequence[Mapping[str, Any]]) -> Hold | None:
+    """Of those that want to act the oldest does; a task that is not breached holds nothing."""
+    older = sorted(rank for rival in others if (rank := _seniority(rival)) < wish.task.seniority and _contends(rival))
+    return Hold("TargetConflict", f"the older task {older[0][1]} wants to act on {wish.target.name}") if older else None
+
+
+def _seniority(rival: Mapping[str, Any]) -> tuple[str, str]:
+    meta = mapping(rival.get("metadata"))
+    return (str(meta.get("creationTimestamp", "")), str(meta.get("name", "")))
+
+
+def _contends(rival: Mapping[str, Any]) -> bool:
+    meta, status = mapping(rival.get("metadata")), mapping(rival.get("status"))
+    try:
+        spec = parse_spec(mapping(rival.get("spec")))
+    except SpecError:
+        return False
+    if not spec.mutates or spec.suspend or spec.dry_run or meta.get("deletionTimestamp"):
+        return False
+    if mapping(meta.get("annotations")).get("aiops.example.com/paused") not in (None, "false"):
+        return False
+    reasons = {mapping(entry).get("type"): mapping(entry) for entry in items(status.get("conditions"))}
+    sampled = mapping(reasons.get("MetricsAvailable")).get("status") == "True"
+    permitted = mapping(reasons.get("ActionPermitted")).get("reason")
+    established = status.get("breached") is True and whole(status.get("breaches")) >= spec.consecutive
+    return established and sampled and permitted in _CONTENDING
+
+
+def _cooldown_of(rival: Mapping[str, Any], time_scale: float) -> float:
+    try:
+        spec = parse_spec(mapping(rival.get("spec")), time_scale)
+    except SpecError:
+        return 0.0
+    return spec.cooldown if spec.mutates else 0.0
+
+
+def _autoscaler(wish: Wish, autoscalers: Sequence[Any]) -> Hold | None:
+    for entry in map(mapping, autoscalers):
+        goal = mapping(mapping(entry.get("spec")).get("scaleTargetRef"))
+        if goal.get("kind") == "Deployment" and goal.get("name") == wish.target.name:
+            name = mapping(entry.get("metadata")).get("name")
+            return Hold("AutoscalerPresent", f"HorizontalPodAutoscaler {name} scales {wish.target.name}")
+    return None
+
+
+def _is_rival(rival: Mapping[str, Any], wish: Wish) -> bool:
+    same_target = mapping(rival.get("spec")).get("targetDeployment") == wish.target.name
+    return same_target and mapping(rival.get("metadata")).get("uid") != wish.task.uid

@@ -1,0 +1,171 @@
+"""What the rules reason about. Plain frozen data; every duration is in seconds, every time in UTC."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+UP, DOWN = "Up", "Down"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How far and which way replicas may be moved."""
+
+    direction: str
+    minimum: int
+    maximum: int
+    step: int
+    return_after: float | None
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What the task asks for, defaulted, normalised and checked."""
+
+    target: str
+    threshold: int
+    clear_threshold: int
+    comparison: str
+    action: str
+    metric: str
+    container: str
+    aggregation: str
+    window: float
+    interval: float
+    suspend: bool
+    dry_run: bool
+    history_limit: int
+    consecutive: int
+    on_missing: str
+    max_sample_age: float
+    cooldown: float
+    per_hour: int
+    max_ineffective: int
+    approval: str
+    scale: Scale
+    on_change_only: bool
+    has_template: bool
+
+    @property
+    def mutates(self) -> bool:
+        return self.action != "notify"
+
+
+@dataclass(frozen=True)
+class Task:
+    """The AITask around its spec."""
+
+    name: str
+    namespace: str
+    uid: str
+    generation: int
+    resource_version: str
+    annotations: Mapping[str, Any]
+    seniority: tuple[str, str]
+    """Creation time and name: of several tasks that want to act on one target the smallest does."""
+    deleting: bool
+
+
+@dataclass(frozen=True)
+class Target:
+    """The Deployment as it was read."""
+
+    name: str
+    namespace: str
+    uid: str
+    generation: int
+    resource_version: str
+    replicas: int
+    actual_replicas: int
+    available: int
+    revision: str
+    paused: bool
+    deleting: bool
+    owned: bool
+    rollout: str
+    """Why a rollout is going on; empty if none is."""
+    selector: str
+    restarted_at: str
+    last_action: str
+    last_action_time: datetime | None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One reading. `value` is None if there is no data, and then `reason` says why."""
+
+    value: Fraction | None
+    reason: str = "Sampled"
+    message: str = ""
+    time: datetime | None = None
+    """The sample's own time, if its source gives one."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An act whose effect is not judged yet."""
+
+    id: str
+    samples: int
+
+
+@dataclass(frozen=True)
+class State:
+    """What the status remembers from one pass to the next: a run has no other memory."""
+
+    observed_generation: int = 0
+    last_execution: datetime | None = None
+    observed_value: str = ""
+    breached: bool = False
+    breaches: int = 0
+    ineffective: int = 0
+    next_action: datetime | None = None
+    target_uid: str = ""
+    sample_time: datetime | None = None
+    healthy_since: datetime | None = None
+    missing: int = 0
+    retries: int = 0
+    act_times: tuple[datetime, ...] = ()
+    verdict: Verdict | None = None
+    last_action: Mapping[str, Any] = field(default_factory=dict)
+    history: tuple[Mapping[str, Any], ...] = ()
+
+    def done_at(self) -> datetime | None:
+        """When the last act that really changed something was decided."""
+        return self.act_times[-1] if self.act_times else None
+
+
+@dataclass(frozen=True)
+class Act:
+    """One act, ready to be done. `id` is its identity in the status and on the target."""
+
+    id: str
+    type: str
+    reason: str
+    origin: str
+    goal: str
+    time: datetime
+    patch: Mapping[str, Any] | None
+    """The body of the one guarded patch; None for an act that changes no Deployment."""
+    words: str
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Why a wanted act is not done now."""
+
+    reason: str
+    message: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition to write; its time of change is worked out against the old one."""
+
+    type: str
+    status: str
+    reason: str
+    message: str

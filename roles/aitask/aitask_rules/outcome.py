@@ -1,0 +1,183 @@
+"""What becomes of a wanted act: held, intended, done, failed, or found again after a crash."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from .evaluate import Evaluation
+from .events import about_act
+from .gates import Wish, cooldown, hourly
+from .memory import note, recent, status_patch
+from .model import Act, Condition, Hold, Spec, State, Target, Verdict
+from .report import Ending, Pass, back_off, conclude, status_of
+from .target import LAST_ACTION, parse_target
+from .values import format_time, mapping, parse_time
+
+_EVENTS = {"scale": "Scaled", "restart": "Restarted", "notify": "ThresholdBreached"}
+
+
+def held(here: Pass, wish: Wish, evaluation: Evaluation, hold: Hold) -> dict[str, Any]:
+    state = replace(evaluation.state, next_action=hold.until)
+    message = f"{evaluation.measured}, {hold.message}"
+    conditions = [
+        *_ready(here, evaluation, state),
+        Condition("ActionPermitted", "False", hold.reason, message),
+    ]
+    return conclude(here, wish.spec, state, wish.target, conditions)
+
+
+def intent(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> dict[str, Any]:
+    """The act, and the status that says it is about to be done. A dry run needs none: it leaves nothing to find."""
+    spec = wish.spec
+    plan: dict[str, Any] = {"next": "act", "how": "patch", "dry_run": spec.dry_run, "intent": {}}
+    plan["definition"] = act.patch
+    if act.patch is None:
+        text = f"{evaluation.measured} on {wish.target.name}"
+        plan["definition"] = about_act(here.task, wish.target, _EVENTS[act.type], text, "Warning", act.time, act.id)
+        plan["how"] = "notify"
+    if not spec.dry_run:
+        state = replace(evaluation.state, last_action=_entry(wish, evaluation, act, "Started", act.reason))
+        permitted = Condition("ActionPermitted", "True", "Permitted", evaluation.measured)
+        conditions = [*_ready(here, evaluation, state), permitted]
+        plan["intent"] = status_patch(here.old, status_of(here, spec, state, wish.target, conditions, "Running"))
+    return plan
+
+
+def finish(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, result: Mapping[str, Any]) -> dict[str, Any]:
+    """`result` comes from the module. Its ok proves nothing (a vanished target is ok), the id on the target does."""
+    after = mapping(result.get("result"))
+    failure = _failure(act, result, after)
+    if failure is not None:
+        return _failed(here, wish, evaluation, act, failure, str(result.get("msg", "")))
+    if wish.spec.dry_run:
+        return _rehearsed(here, wish, evaluation, act)
+    state = _done(wish.spec, evaluation.state, act.id, act.time, act.reason, here.time_scale)
+    said = wait_words(replace(wish, state=state))
+    message = f"{evaluation.measured}, {act.words}{said}"
+    entry = _entry(wish, evaluation, act, "Succeeded", act.reason, message)
+    state = replace(
+        state, last_action=entry, history=note(state, entry, wish.spec.history_limit), next_action=_until(wish, state)
+    )
+    target = parse_target(after, here.task.uid) if wish.spec.mutates else wish.target
+    conditions = [
+        *_ready(here, evaluation, state),
+        Condition("ActionPermitted", "True", "Permitted", message),
+    ]
+    told = []
+    if wish.spec.mutates:
+        told = about_act(here.task, wish.target, _EVENTS[act.type], message, "Normal", act.time, act.id)
+    return conclude(here, wish.spec, state, target, conditions, Ending(events=told))
+
+
+def recover(here: Pass, spec: Spec, state: State, target: Target) -> tuple[State, list[Any]]:
+    """An intent without a result is what a crash leaves. The target knows whether the act was done; the id is compared,
+    never computed again, for the target's generation has moved since."""
+    last = dict(state.last_action)
+    time = parse_time(last.get("time"))
+    if last.get("result") != "Started" or time is None:
+        return state, []
+    if last.get("type") == "notify" or not last.get("id") or target.last_action != last["id"]:
+        text = "interrupted before it was done; decided again"
+        entry = {**last, "result": "Failed", "reason": "Interrupted", "message": text}
+        return replace(state, last_action=entry, history=note(state, entry, spec.history_limit)), []
+    message = f"{last.get('message', '')}, found done after an interruption"
+    entry = {**last, "result": "Succeeded", "message": message[:1024]}
+    state = _done(spec, state, str(last["id"]), min(time, here.now), str(last.get("reason", "")), here.time_scale)
+    state = replace(state, last_action=entry, history=note(state, entry, spec.history_limit))
+    reason = _EVENTS.get(str(last.get("type")), "Acted")
+    return state, about_act(here.task, target, reason, message, "Normal", time, str(last["id"]))
+
+
+def wait_words(wish: Wish) -> str:
+    until = _until(wish, wish.state)
+    return f", next action not before {until.strftime('%H:%M:%SZ')}" if until is not None else ""
+
+
+def _until(wish: Wish, state: State) -> datetime | None:
+    """When the limits let the next act through, as far as they are known now."""
+    after = replace(wish, state=state)
+    holds = [hourly(after), cooldown(after, wish.spec.cooldown) if wish.spec.mutates else None]
+    times = [hold.until for hold in holds if hold is not None and hold.until is not None]
+    return max(times, default=None)
+
+
+def _done(spec: Spec, state: State, identity: str, time: datetime, reason: str, time_scale: float) -> State:
+    times = recent(sorted({*state.act_times, time}), time, 3600 * time_scale)
+    state = replace(state, act_times=times, retries=0)
+    if not spec.mutates:
+        return state
+    if reason == "Return":
+        return replace(state, healthy_since=time)
+    return replace(state, verdict=Verdict(identity, 0))
+
+
+def _rehearsed(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> dict[str, Any]:
+    message = f"{evaluation.measured}, dry run: would have {act.words}"
+    entry = _entry(wish, evaluation, act, "DryRun", act.reason, message)
+    state = replace(evaluation.state, last_action=entry, retries=0, next_action=None)
+    state = replace(state, history=note(state, entry, wish.spec.history_limit))
+    conditions = [*_ready(here, evaluation, state), Condition("ActionPermitted", "False", "DryRun", message)]
+    return conclude(here, wish.spec, state, wish.target, conditions)
+
+
+def _failure(act: Act, result: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    text = str(result.get("msg", ""))
+    if "result" not in result:
+        if "being terminated" in text:
+            return None if act.patch is None else "ActionFailed"
+        known = {"Conflict": "Conflict", "Forbidden": "Forbidden", "Unprocessable Entity": "Invalid"}
+        return known.get(str(result.get("reason")), "ActionFailed")
+    if act.patch is None:
+        return None
+    notes = mapping(mapping(after.get("metadata")).get("annotations"))
+    return None if notes.get(LAST_ACTION) == act.id else "TargetNotFound"
+
+
+def _failed(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, reason: str, text: str) -> dict[str, Any]:
+    retries = evaluation.state.retries + 1
+    message = f"{evaluation.measured}, {act.type} failed: {' '.join(text.split())[:400] or reason}"
+    entry = _entry(wish, evaluation, act, "Failed", reason, message)
+    state = replace(evaluation.state, last_action=entry, retries=retries)
+    permitted = Condition("ActionPermitted", "True", "Permitted", message)
+    wait = back_off(here, retries, wish.spec.interval)
+    if reason in ("Conflict", "TargetNotFound"):
+        # The target moved under the act. Nothing is wrong: look again.
+        conditions = [*_ready(here, evaluation, state), permitted]
+        return conclude(here, wish.spec, state, wish.target, conditions, Ending(wait=wait))
+    state = replace(state, history=note(state, entry, wish.spec.history_limit))
+    ready = Condition("Ready", "False", "Forbidden" if reason == "Forbidden" else "ActionFailed", message)
+    conditions = [*evaluation.conditions.values(), permitted, ready]
+    if reason == "Invalid" and wish.spec.dry_run:
+        # The server was asked and will always say no.
+        return conclude(here, wish.spec, state, wish.target, conditions, Ending("Failed", waits_for_event=True))
+    return conclude(here, wish.spec, state, wish.target, conditions, Ending(wait=wait))
+
+
+def _ready(here: Pass, evaluation: Evaluation, state: State) -> list[Condition]:
+    """Ready, unless acts have been failing: that stays until one succeeds or none is wanted."""
+    conditions = list(evaluation.conditions.values())
+    failing = state.retries > 0 and here.old_condition("Ready").get("reason") in ("ActionFailed", "Forbidden")
+    if not failing and (conditions or here.old_condition("Ready").get("status") != "True"):
+        conditions.append(Condition("Ready", "True", "Evaluated", evaluation.measured))
+    return conditions
+
+
+def _entry(wish: Wish, evaluation: Evaluation, act: Act, result: str, reason: str, message: str = "") -> dict[str, Any]:
+    entry = {
+        "id": act.id,
+        "time": format_time(act.time),
+        "type": act.type,
+        "result": result,
+        "reason": reason,
+        "observedValue": evaluation.state.observed_value or None,
+        "from": act.origin or None,
+        "to": act.goal if act.patch is not None else None,
+        "targetUID": wish.target.uid,
+        "targetGeneration": wish.target.generation,
+        "resourceVersion": wish.target.resource_version,
+        "dryRun": wish.spec.dry_run,
+        "decidedBy": "rule",
+        "message": (message or evaluation.measured)[:1024],
+    }
+    return {key: value for key, value in entry.items() if value is not None}

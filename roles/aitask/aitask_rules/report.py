@@ -1,0 +1,204 @@
+"""How a pass begins and how it ends: the CR taken apart, and the status, Events and next time put together."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from .events import about_task
+from .memory import merge_conditions, note, parse_state, render_status, status_patch
+from .model import Condition, Spec, State, Target, Task
+from .values import format_time, go_duration, items, mapping, parse_time, whole
+
+_FIRST_RETRY = 5.0
+# Holds that follow every act as a matter of course; in the history they would push out what matters.
+_ROUTINE = ("Cooldown", "RolloutInProgress", "NotBreached")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Everything a pass starts from."""
+
+    task: Task
+    raw_spec: Mapping[str, Any]
+    old: Mapping[str, Any]
+    """The status as it stands in the CR."""
+    state: State
+    now: datetime
+    time_scale: float
+    min_pod_age: float
+    reads: Mapping[str, Any]
+
+    def old_condition(self, name: str) -> Mapping[str, Any]:
+        found = (mapping(entry) for entry in items(self.old.get("conditions")))
+        return next((entry for entry in found if entry.get("type") == name), {})
+
+    def is_fresh(self) -> bool:
+        """Nothing that was counted so far stands: a new spec, a target just found, or the end of a pause."""
+        return (
+            self.state.observed_generation != self.task.generation
+            or self.state.last_execution is None
+            or self.old_condition("TargetFound").get("status") != "True"
+            or self.old_condition("Suspended").get("status") != "False"
+        )
+
+    def is_stale(self, rivals: Sequence[Any]) -> bool:
+        """Whether the tasks just read show this one gone, or in another version than the one the pass began with."""
+        metas = [mapping(mapping(rival).get("metadata")) for rival in rivals]
+        versions = [str(meta.get("resourceVersion")) for meta in metas if meta.get("uid") == self.task.uid]
+        return versions != [self.task.resource_version]
+
+    def merged(self, conditions: Iterable[Condition]) -> list[dict[str, Any]]:
+        return merge_conditions(items(self.old.get("conditions")), conditions, self.task.generation, self.now)
+
+
+def open_pass(world: Mapping[str, Any]) -> Pass:
+    raw = mapping(world.get("task"))
+    meta, status = mapping(raw.get("metadata")), mapping(raw.get("status"))
+    now = parse_time(world.get("now"))
+    if now is None:
+        raise ValueError(f"now must be an RFC 3339 time, not {world.get('now')!r}")
+    now = now.replace(microsecond=0)
+    return Pass(
+        task=Task(
+            name=str(meta.get("name", "")),
+            namespace=str(meta.get("namespace", "")),
+            uid=str(meta.get("uid", "")),
+            generation=whole(meta.get("generation")),
+            resource_version=str(meta.get("resourceVersion", "")),
+            annotations=mapping(meta.get("annotations")),
+            seniority=(str(meta.get("creationTimestamp", "")), str(meta.get("name", ""))),
+            deleting=bool(meta.get("deletionTimestamp")),
+        ),
+        raw_spec=mapping(world.get("spec")),
+        old=status,
+        state=parse_state(status, now),
+        now=now,
+        time_scale=float(world.get("time_scale") or 1),
+        min_pod_age=float(world.get("min_pod_age", 60)) * float(world.get("time_scale") or 1),
+        reads=mapping(world.get("reads")),
+    )
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a pass ends where it does not end as usual."""
+
+    phase: str = "Running"
+    wait: float | None = None
+    """Seconds to a retry that comes before the next evaluation."""
+    waits_for_event: bool = False
+    """Nothing but an edit changes anything: no next time."""
+    events: Sequence[Any] = ()
+
+
+def conclude(
+    here: Pass,
+    spec: Spec | None,
+    state: State,
+    target: Target | None,
+    conditions: Iterable[Condition],
+    ending: Ending = Ending(),
+) -> dict[str, Any]:
+    """The plan that ends a pass."""
+    told = list(conditions)
+    state = _remember(here, spec, state, told)
+    status = status_of(here, spec, state, target, told, ending.phase)
+    ready = next((mapping(entry) for entry in status["conditions"] if entry["type"] == "Ready"), {})
+    return {
+        "next": "report",
+        "status": status_patch(here.old, status),
+        "events": [*ending.events, *_transition(here, ready)],
+        "requeue": "" if ending.waits_for_event else go_duration(_next_time(here, spec, state, ending.wait)),
+        "summary": _summary(here, status),
+    }
+
+
+def status_of(
+    here: Pass, spec: Spec | None, state: State, target: Target | None, conditions: Sequence[Condition], phase: str
+) -> dict[str, Any]:
+    """The status that says all this."""
+    standing = [Condition("Suspended", "False", "Active", "not suspended")] if phase != "Suspended" else []
+    if target is not None:
+        standing.append(Condition("TargetFound", "True", "Found", f"Deployment {target.name}"))
+    state = replace(state, observed_generation=here.task.generation)
+    merged = here.merged([*standing, *conditions])
+    return render_status(spec, state, target, phase, here.old, merged)
+
+
+def retry_wait(here: Pass, condition: str, interval: float) -> float:
+    """As long as the trouble has lasted, at least 5 s and at most the interval: that doubles from try to try, and needs
+    no counter that would have to be written each time."""
+    entry = here.old_condition(condition)
+    since = parse_time(entry.get("lastTransitionTime")) if entry.get("status") == "False" else None
+    lasted = (here.now - since).total_seconds() if since else 0.0
+    return min(max(_FIRST_RETRY * here.time_scale, lasted), interval)
+
+
+def back_off(here: Pass, retries: int, interval: float) -> float:
+    return float(min(_FIRST_RETRY * here.time_scale * 2 ** min(max(retries - 1, 0), 10), interval))
+
+
+def spread(uid: str) -> float:
+    """Up to 10 % more or less, always the same for one task, so that tasks made together do not run together."""
+    return int(sha256(uid.encode()).hexdigest()[:8], 16) / 0xFFFFFFFF * 0.2 - 0.1
+
+
+def _next_time(here: Pass, spec: Spec | None, state: State, wait: float | None) -> float:
+    interval = spec.interval if spec else 60.0
+    pause = interval * (1 + spread(here.task.uid))
+    left = pause
+    if state.last_execution is not None:
+        # From the last evaluation, not from this pass: events must not put the next one off.
+        due = state.last_execution + timedelta(seconds=pause)
+        left = (due - here.now).total_seconds()
+    if wait is not None:
+        left = wait
+    return max(min(left, pause), min(1.0, interval))
+
+
+def _remember(here: Pass, spec: Spec | None, state: State, conditions: Sequence[Condition]) -> State:
+    """A change of state worth telling later goes into the history; equal neighbours are one entry."""
+    by_type = {condition.type: condition for condition in conditions}
+    ready, permitted = by_type.get("Ready"), by_type.get("ActionPermitted")
+    sampled = by_type.get("MetricsAvailable")
+    if ready is not None and ready.status == "False":
+        cause = ready
+    elif permitted is not None and permitted.status == "False" and permitted.reason not in _ROUTINE:
+        cause = permitted
+    elif sampled is not None and sampled.status == "False":
+        cause = sampled
+    else:
+        return state
+    if cause.reason == "DryRun":
+        return state
+    entry = {
+        "time": format_time(here.now),
+        "type": str(here.raw_spec.get("action", ""))[:32],
+        "result": "Held",
+        "reason": cause.reason,
+        "observedValue": state.observed_value or None,
+        "message": cause.message[:1024],
+    }
+    limit = spec.history_limit if spec else whole(here.raw_spec.get("historyLimit", 10))
+    return replace(state, history=note(state, {k: v for k, v in entry.items() if v is not None}, limit))
+
+
+def _transition(here: Pass, ready: Mapping[str, Any]) -> list[Any]:
+    """One Event when the task stops or starts again to work, none while it stays so."""
+    before = here.old_condition("Ready")
+    if ready.get("status") == "False" and before.get("reason") != ready.get("reason"):
+        kind, reason = "Warning", str(ready["reason"])
+    elif ready.get("status") == "True" and before.get("status") == "False":
+        kind, reason = "Normal", "Recovered"
+    else:
+        return []
+    return [about_task(here.task, reason, str(ready.get("message")), kind, here.now, format_time(here.now))]
+
+
+def _summary(here: Pass, status: Mapping[str, Any]) -> str:
+    by_type = {entry["type"]: entry for entry in status["conditions"]}
+    ready, permitted = mapping(by_type.get("Ready")), mapping(by_type.get("ActionPermitted"))
+    shown = permitted if ready.get("status") == "True" and permitted.get("message") else ready
+    return f"{here.task.namespace}/{here.task.name} {shown.get('reason')}: {shown.get('message')}"

@@ -1,0 +1,81 @@
+"""The target Deployment: what of it counts, and whether a rollout is going on."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .model import Target
+from .values import items, mapping, parse_time, whole
+
+LAST_ACTION = "aiops.example.com/last-action"
+LAST_ACTION_TIME = "aiops.example.com/last-action-time"
+RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+_REVISION = "deployment.kubernetes.io/revision"
+
+
+def parse_target(raw: Mapping[str, Any], task_uid: str) -> Target:
+    meta, spec, status = mapping(raw.get("metadata")), mapping(raw.get("spec")), mapping(raw.get("status"))
+    notes = mapping(meta.get("annotations"))
+    template = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("annotations"))
+    return Target(
+        name=str(meta.get("name", "")),
+        namespace=str(meta.get("namespace", "")),
+        uid=str(meta.get("uid", "")),
+        generation=whole(meta.get("generation")),
+        resource_version=str(meta.get("resourceVersion", "")),
+        replicas=1 if spec.get("replicas") is None else whole(spec.get("replicas")),
+        actual_replicas=whole(status.get("replicas")),
+        available=whole(status.get("availableReplicas")),
+        revision=str(notes.get(_REVISION, "")),
+        paused=spec.get("paused") is True,
+        deleting=bool(meta.get("deletionTimestamp")),
+        owned=any(mapping(owner).get("uid") == task_uid for owner in items(meta.get("ownerReferences"))),
+        rollout=_rollout(raw),
+        selector=",".join(_selectors(spec)),
+        restarted_at=str(template.get(RESTARTED_AT, "")),
+        last_action=str(notes.get(LAST_ACTION, "")),
+        last_action_time=parse_time(notes.get(LAST_ACTION_TIME)),
+    )
+
+
+def pod_selectors(deployment: Mapping[str, Any]) -> list[str]:
+    """The selector of the Deployment in the form that a list request takes."""
+    return _selectors(mapping(deployment.get("spec")))
+
+
+def _rollout(raw: Mapping[str, Any]) -> str:
+    """From the Deployment alone. Fewer available pods than wanted are no rollout by themselves: UnavailableReplicas
+    could never act else. A paused Deployment may keep old pods for ever, yet Kubernetes scales it."""
+    meta, spec, status = mapping(raw.get("metadata")), mapping(raw.get("spec")), mapping(raw.get("status"))
+    generation, seen = whole(meta.get("generation")), whole(status.get("observedGeneration"))
+    if seen < generation:
+        return f"generation {generation} is not observed yet ({seen})"
+    if spec.get("paused") is True:
+        return ""
+    wanted = 1 if spec.get("replicas") is None else whole(spec.get("replicas"))
+    updated, present = whole(status.get("updatedReplicas")), whole(status.get("replicas"))
+    if updated < wanted:
+        return f"{updated} of {wanted} replicas are updated"
+    if present > updated:
+        return f"{present - updated} old replicas are left"
+    for entry in items(status.get("conditions")):
+        condition = mapping(entry)
+        if condition.get("type") == "Progressing" and condition.get("reason") != "NewReplicaSetAvailable":
+            return f"Progressing says {condition.get('reason')}"
+    return ""
+
+
+def _selectors(spec: Mapping[str, Any]) -> list[str]:
+    selector = mapping(spec.get("selector"))
+    chosen = [f"{key}={value}" for key, value in sorted(mapping(selector.get("matchLabels")).items())]
+    chosen.extend(_expression(mapping(entry)) for entry in items(selector.get("matchExpressions")))
+    return chosen
+
+
+def _expression(entry: Mapping[str, Any]) -> str:
+    key, operator = entry.get("key"), entry.get("operator")
+    if operator == "Exists":
+        return f"{key}"
+    if operator == "DoesNotExist":
+        return f"!{key}"
+    values: Sequence[Any] = items(entry.get("values"))
+    return f"{key} {'in' if operator == 'In' else 'notin'} ({','.join(str(value) for value in values)})"

@@ -1,0 +1,53 @@
+"""The door between the tasks of the role and its rules (`aitask_rules`, beside this directory).
+
+Ansible loads a filter plugin from its file, under a name of its own, and offers a role no way to import from there:
+what lies in `module_utils` is for modules only, and a collection would need a path that whoever runs the role must set.
+So the package is loaded by its path as well, once, under a name that nothing else has. It works wherever the role is.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_HOME = Path(__file__).resolve().parent.parent / "aitask_rules"
+_NAME = "_aitask_rules"
+
+
+def _rules() -> ModuleType:
+    loaded = sys.modules.get(_NAME)
+    if loaded is not None and loaded.__file__ == str(_HOME / "__init__.py"):
+        return loaded
+    spec = spec_from_file_location(_NAME, _HOME / "__init__.py", submodule_search_locations=[str(_HOME)])
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no rules in {_HOME}")
+    for stale in [name for name in sys.modules if name.startswith(f"{_NAME}.")]:
+        del sys.modules[stale]
+    package = module_from_spec(spec)
+    sys.modules[_NAME] = package
+    spec.loader.exec_module(package)
+    return package
+
+
+def _plan(world: Mapping[str, Any], now: str, **reads: Any) -> Any:
+    """`__aitask_world | aitask_plan(now, deployment=…, pods=…)`: what to do next, given what was read so far."""
+    known = {name: result for name, result in reads.items() if isinstance(result, Mapping) and result}
+    return _rules().plan_pass({**world, "now": now, "reads": known})
+
+
+def _failure(task: Mapping[str, Any], now: str, where: Any, message: Any) -> Any:
+    """The status that says which task of the role failed. It takes the CR alone: the rest may be what is broken."""
+    return _rules().report_failure({"task": task, "now": now}, str(where), str(message))
+
+
+def _selectors(deployment: Mapping[str, Any]) -> Any:
+    return _rules().pod_selectors(deployment)
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"aitask_plan": _plan, "aitask_failure": _failure, "aitask_pod_selectors": _selectors}

@@ -1,0 +1,58 @@
+"""A lab per test: a namespace of the cluster that has the shipped manifests."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab, wait_for
+
+# The rules are part of the role and are imported from there.
+sys.path.insert(0, str(ROOT / "roles" / "aitask"))
+
+
+@pytest.fixture(scope="session")
+def installed(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All of config/default and the stand-in for metrics-server; the kubeconfig of the operator's account."""
+
+    def kubectl(*arguments: str) -> bool:
+        command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), *arguments]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+    for directory in ("crd", "testing", "default"):
+        wait_for(lambda d=directory: kubectl("apply", "--server-side", "-k", str(ROOT / "config" / d)))  # type: ignore[misc]
+    for resource in ("aitasks.aiops.example.com", "pods.metrics.k8s.io"):
+        wait_for(lambda r=resource: kubectl("get", r, "-A"))  # type: ignore[misc]
+    path = tmp_path_factory.mktemp("operator") / "kubeconfig"
+    made: Path = cluster.service_account_kubeconfig(*ACCOUNT, path)
+    return made
+
+
+@pytest.fixture
+def space(cluster: Any, installed: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """A namespace of its own."""
+    words = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:45].strip("-")
+    lab = Lab(cluster, f"{words}-{uuid.uuid4().hex[:6]}", installed, tmp_path)
+    lab.kubectl("create", "namespace", lab.namespace)
+    yield lab
+    lab.kubectl("delete", "namespace", lab.namespace, "--wait=false")
+
+
+@pytest.fixture
+def lab(space: Lab) -> Lab:
+    """With a Deployment `web` in it, three pods, ready."""
+    resources = {"requests": {"cpu": "100m", "memory": "64Mi"}}
+    container = {"name": "web", "image": "registry.k8s.io/pause:3.10", "resources": resources}
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    space.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
+    space.settled()
+    space.start_clock()
+    return space

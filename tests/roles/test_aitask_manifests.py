@@ -1,0 +1,192 @@
+"""The manifests on a real API server: what the CRD accepts, what the guard refuses, and who may do what."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab
+from tests.unit.roles.aitask_simulation import World
+
+pytestmark = pytest.mark.apiserver
+
+MINIMAL = {"targetDeployment": "web", "threshold": 80, "action": "scale-up"}
+
+
+def task(name: str = "t", notes: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    meta = {"name": name, "annotations": notes or {}}
+    return {"apiVersion": "aiops.example.com/v1", "kind": "AITask", "metadata": meta, "spec": {**MINIMAL, **spec}}
+
+
+def rendered(lab: Lab, directory: str) -> list[dict[str, Any]]:
+    return [found for found in yaml.safe_load_all(lab.kubectl("kustomize", str(ROOT / "config" / directory))) if found]
+
+
+def test_three_fields_are_accepted_and_defaulted(space: Lab) -> None:
+    space.apply(task())
+    spec = space.get("aitask", "t")["spec"]
+    assert (spec["intervalSeconds"], spec["comparison"], spec["suspend"], spec["historyLimit"]) == (
+        60,
+        "GreaterThan",
+        False,
+        10,
+    )
+    assert spec["metric"]["type"] == "CPUUtilization"
+    assert spec["evaluation"] == {"consecutiveBreaches": 1, "onMissingData": "Hold", "maxSampleAgeSeconds": 180}
+    assert spec["policy"]["cooldownSeconds"] == 300
+    assert "approval" not in spec["policy"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"scale": {}, "action": "restart"}, "scale is only allowed"),
+        ({"scale": {"minReplicas": 5, "maxReplicas": 2}}, "minReplicas must not be greater"),
+        ({"scale": {"direction": "Down"}}, "contradicts"),
+        ({"clearThreshold": 90}, "healthy side"),
+        ({"evaluation": {"onMissingData": "Breach"}}, "only allowed when action is notify"),
+        ({"action": "diagnose"}, "needs the diagnose block"),
+        ({"metric": {"type": "Prometheus"}}, "metric.prometheus is required"),
+        ({"replicas": 2}, "replicas needs template"),
+        ({"targetDeployment": "Not A Name"}, "targetDeployment"),
+        ({"intervalSeconds": 1}, "intervalSeconds"),
+        ({"threshold": -1}, "threshold"),
+    ],
+)
+def test_what_contradicts_itself_is_refused_with_the_reason(space: Lab, spec: dict[str, Any], words: str) -> None:
+    answer = space.kubectl("create", "--dry-run=server", "-f", "-", manifest=task(**spec), check=False)
+    assert words in answer
+    assert "created" not in answer
+
+
+def test_any_word_is_accepted_as_an_action(space: Lab) -> None:
+    assert "created" in space.kubectl("create", "--dry-run=server", "-f", "-", manifest=task(action="wiggle"))
+
+
+def test_tasks_are_found_by_their_target_and_shown_in_columns(space: Lab) -> None:
+    space.apply(task("a"))
+    space.apply(task("b", targetDeployment="other"))
+    of_web = ("--field-selector", "spec.targetDeployment=web")
+    assert "aitask.aiops.example.com/a" in space.kubectl("get", "ait", *of_web, "-o", "name")
+    lines = space.kubectl("get", "at", *of_web).splitlines()
+    columns = ["NAME", "TARGET", "ACTION", "THRESHOLD", "VALUE", "PHASE", "READY", "LAST-ACTION", "LAST-RUN", "AGE"]
+    assert lines[0].split() == columns
+    assert len(lines) == 2
+
+
+def test_everything_the_rules_write_is_declared_in_the_crd(space: Lab) -> None:
+    """Undeclared fields are dropped without a word: what is read back must be what was written."""
+    failing = World(action="restart")
+    failing._do = lambda plan: {"msg": "no", "reason": None}  # type: ignore[method-assign]
+    worlds = {
+        "acted": World(scale={"returnAfterSeconds": 60}).run(cpu="93m"),
+        "judged": World(policy={"cooldownSeconds": 30}).run(cpu="93m").settle().run(60).settle().run(60),
+        "healthy": World(scale={"returnAfterSeconds": 60}).run(cpu="20m"),
+        "no-data": World().run(cpu=None),
+        "rehearsed": World(dryRun=True).run(cpu="93m"),
+        "failed": failing.run(cpu="93m"),
+        "notified": World(action="notify").run(cpu="93m"),
+        "suspended": World(suspend=True).run(),
+        "bad": World(action="wiggle").run(),
+    }
+    for name, world in worlds.items():
+        space.apply(task(name))
+        found = space.get("aitask", name) | {"status": world.status}
+        space.kubectl("replace", "--validate=strict", "--subresource=status", "-f", "-", manifest=found)
+        assert space.get("aitask", name)["status"] == world.status, name
+
+
+def test_an_author_needs_the_right_to_patch_the_target(space: Lab) -> None:
+    editor = "--clusterrole=aitask-operator-aitask-editor-role"
+    space.kubectl("create", "rolebinding", "author", editor, "--user=author")
+    refused = space.kubectl("create", "-f", "-", manifest=task(), check=False, user="author")
+    assert "you may not patch deployment web; an AITask may not do it for you" in refused
+    space.kubectl("create", "role", "web", "--verb=patch", "--resource=deployments.apps", "--resource-name=web")
+    space.kubectl("create", "rolebinding", "web", "--role=web", "--user=author")
+    assert "created" in space.kubectl("create", "-f", "-", manifest=task(), user="author")
+    other = task("other", targetDeployment="db")
+    assert "may not patch deployment db" in space.kubectl(
+        "create", "-f", "-", manifest=other, check=False, user="author"
+    )
+
+
+def test_only_an_approver_may_approve(space: Lab) -> None:
+    space.apply(task())
+    space.kubectl("create", "role", "all", "--verb=*", "--resource=aitasks.aiops.example.com,deployments.apps")
+    space.kubectl("create", "rolebinding", "all", "--role=all", "--user=author")
+    approver = "--clusterrole=aitask-operator-aitask-approver-role"
+    space.kubectl("create", "rolebinding", "approver", approver, "--user=approver")
+    note = ("annotate", "at", "t", "aiops.example.com/approve=abc")
+    assert "needs the verb approve" in space.kubectl(*note, check=False, user="author")
+    assert "annotated" in space.kubectl(*note, user="approver")
+    edit = ("patch", "at", "t", "--type=merge", "-p", '{"spec":{"threshold":1}}')
+    assert "may not patch deployment" in space.kubectl(*edit, check=False, user="approver")
+
+
+def test_the_operator_has_no_wildcard_and_reads_no_secret(space: Lab) -> None:
+    roles = [found for found in rendered(space, "default") if found["kind"] in ("ClusterRole", "Role")]
+    own = [found for found in roles if found["metadata"]["name"].endswith(("manager-role", "leader-election-role"))]
+    assert len(own) == 2
+    for rule in [rule for found in own for rule in found["rules"]]:
+        assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"]
+        assert "secrets" not in rule["resources"]
+    who = "system:serviceaccount:" + ":".join(ACCOUNT)
+    for verb, what in (
+        ("list", "secrets"),
+        ("delete", "deployments"),
+        ("create", "deployments"),
+        ("create", "aitasks"),
+    ):
+        assert space.kubectl("auth", "can-i", verb, what, check=False, user=who).strip().startswith("no")
+
+
+def test_the_deployment_satisfies_the_restricted_pod_security_standard(space: Lab) -> None:
+    manager = next(found for found in rendered(space, "default") if found["kind"] == "Deployment")
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": manager["spec"]["template"]["spec"]}
+    pod["spec"].pop("serviceAccountName")
+    space.kubectl("label", "namespace", space.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    assert "created" in space.kubectl("create", "--dry-run=server", "-f", "-", manifest=pod)
+
+
+def test_names_of_crd_and_guard_carry_no_prefix_and_all_samples_are_accepted(space: Lab) -> None:
+    names = {(found["kind"], found["metadata"]["name"]) for found in rendered(space, "default")}
+    assert ("CustomResourceDefinition", "aitasks.aiops.example.com") in names
+    assert ("ValidatingAdmissionPolicyBinding", "aitask-guard.aiops.example.com") in names
+    assert ("Namespace", "aitask-operator-system") in names
+    assert ("Deployment", "aitask-operator-controller-manager") in names
+    samples = [found for found in rendered(space, "samples") if found["kind"] != "Namespace"]
+    for sample in samples:
+        sample["metadata"].pop("namespace")
+        assert "created" in space.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", manifest=sample)
+    assert {sample["kind"] for sample in samples} == {"Deployment", "AITask"}
+
+
+def test_kubectl_explains_every_field(space: Lab) -> None:
+    described = json.loads(space.kubectl("get", "crd", "aitasks.aiops.example.com", "-o", "json"))
+
+    def undescribed(schema: dict[str, Any], path: str) -> list[str]:
+        inner = [
+            missing
+            for name, field in schema.get("properties", {}).items()
+            for missing in ([] if "description" in field else [f"{path}.{name}"]) + undescribed(field, f"{path}.{name}")
+        ]
+        return inner + (undescribed(schema["items"], f"{path}[]") if "items" in schema else [])
+
+    schema = described["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    assert undescribed(schema["spec"], "spec") + undescribed(schema["status"], "status") == []
+
+
+def test_the_guard_has_no_complaints_of_the_type_checker(space: Lab) -> None:
+    """It names kinds that are not installed yet (backup and restore); that must not be an error."""
+    policy = json.loads(
+        space.kubectl("get", "validatingadmissionpolicy", "aitask-guard.aiops.example.com", "-o", "json")
+    )
+    assert policy.get("status", {}).get("typeChecking", {}).get("expressionWarnings", []) == []
+
+
+def test_playbook_and_role_have_valid_syntax() -> None:
+    command = [sys.executable, "-m", "ansible", "playbook", "--syntax-check", str(ROOT / "playbooks" / "aitask.yml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,246 @@
+"""A cluster of one task and one Deployment, in memory: what the tasks of the role do, without Ansible and without time.
+
+It stands for the API server where only the rules are under test: merge patches on the status, guarded patches on the
+target. Whether the real server behaves so is what tests/roles is for.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from aitask_rules import plan_pass
+
+START = datetime(2026, 1, 31, 10, 0, 0, tzinfo=UTC)
+
+
+def stamp(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def merge(target: Any, patch: Any) -> Any:
+    """RFC 7386."""
+    if not isinstance(patch, Mapping):
+        return copy.deepcopy(patch)
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge(result.get(key), value)
+    return result
+
+
+class World:
+    """The cluster, the clock, and the operator's way through a pass."""
+
+    def __init__(self, replicas: int = 3, **spec: Any) -> None:
+        self.now = START
+        self.version = 100
+        self.task: dict[str, Any] = {
+            "metadata": {
+                "name": "t",
+                "namespace": "ns",
+                "uid": "task-uid",
+                "generation": 1,
+                "creationTimestamp": stamp(START),
+                "annotations": {},
+            },
+            "spec": {"targetDeployment": "web", "threshold": 80, "action": "scale-up", **spec},
+        }
+        self.deployment: dict[str, Any] | None = deployment(replicas)
+        self.cpu: str | None = "50m"
+        self.metrics_time: datetime | None = None
+        self.pods: list[dict[str, Any]] | None = None
+        self.pod_metrics: list[dict[str, Any]] | None = None
+        self.others: list[dict[str, Any]] = []
+        self.autoscalers: list[dict[str, Any]] = []
+        self.acts: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []
+        self.writes = 0
+        self.plan: dict[str, Any] = {}
+        self.crash_after: str | None = None
+        self.before_act: Any = None
+
+    # What people do
+
+    def edit(self, **spec: Any) -> None:
+        self.task["spec"].update(spec)
+        self.task["metadata"]["generation"] += 1
+
+    def annotate(self, **notes: str) -> None:
+        notes_now = self.task["metadata"]["annotations"]
+        notes_now.update({f"aiops.example.com/{key}": value for key, value in notes.items()})
+
+    def wait(self, seconds: float) -> World:
+        self.now += timedelta(seconds=seconds)
+        return self
+
+    # What a test looks at
+
+    @property
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.task.get("status", {})
+        return found
+
+    def condition(self, name: str) -> tuple[str, str]:
+        entry = next((e for e in self.status.get("conditions", []) if e["type"] == name), {})
+        return entry.get("status", ""), entry.get("reason", "")
+
+    def message(self, name: str) -> str:
+        return str(next(e for e in self.status["conditions"] if e["type"] == name)["message"])
+
+    @property
+    def replicas(self) -> int:
+        assert self.deployment is not None
+        return int(self.deployment["spec"]["replicas"])
+
+    # What the role does
+
+    def run(self, seconds: float = 0, cpu: str | None = "") -> World:
+        """One pass, `seconds` after the last."""
+        self.wait(seconds)
+        if cpu != "":
+            self.cpu = cpu
+        reads: dict[str, Any] = {}
+        task = self._task()  # one pass works on one copy, as a run does
+        plan = self._plan(task, reads)
+        if plan["next"] == "observe":
+            reads |= self._observe()
+            plan = self._plan(task, reads)
+        if plan["next"] == "permit":
+            reads["rivals"] = {"resources": [self._task(), *self.others]}
+            reads["autoscalers"] = {"resources": self.autoscalers}
+            plan = self._plan(task, reads)
+        if plan["next"] == "act":
+            if plan["intent"]:
+                self._write(plan["intent"])
+            if self.crash_after == "intent":
+                return self
+            reads["act"] = self._do(plan)
+            if self.crash_after == "act":
+                return self
+            plan = self._plan(task, reads)
+        if plan["next"] == "report":
+            self.events.extend(plan["events"])
+            if plan["status"]:
+                self._write(plan["status"])
+        self.plan = plan
+        return self
+
+    def settle(self) -> World:
+        """What the Deployment controller does after a change."""
+        assert self.deployment is not None
+        spec, meta = self.deployment["spec"], self.deployment["metadata"]
+        self.deployment["status"] = {
+            "observedGeneration": meta["generation"],
+            "replicas": spec["replicas"],
+            "updatedReplicas": spec["replicas"],
+            "availableReplicas": spec["replicas"],
+            "conditions": [{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}],
+        }
+        return self
+
+    def _task(self) -> dict[str, Any]:
+        task = copy.deepcopy(self.task)
+        task["metadata"]["resourceVersion"] = str(self.version)
+        return task
+
+    def _plan(self, task: dict[str, Any], reads: dict[str, Any]) -> dict[str, Any]:
+        world = {"task": task, "spec": task["spec"], "now": stamp(self.now), "reads": copy.deepcopy(reads)}
+        before = copy.deepcopy(world)
+        plan = plan_pass(world)
+        assert world == before, "the rules changed what they were given"
+        assert plan == plan_pass(world), "same input, another plan"
+        return plan
+
+    def _observe(self) -> dict[str, Any]:
+        if self.deployment is None:
+            return {"deployment": {"resources": []}, "pods": {"skipped": True}, "metrics": {"skipped": True}}
+        count = self.replicas
+        pods = [pod(f"p{i}") for i in range(count)] if self.pods is None else self.pods
+        metrics = self.pod_metrics
+        if metrics is None:
+            time = stamp(self.metrics_time or self.now)
+            metrics = [] if self.cpu is None else [use(f"p{i}", self.cpu, time) for i in range(count)]
+        return {
+            "deployment": {"resources": [self.deployment]},
+            "pods": {"resources": pods, "api_found": True},
+            "metrics": {"resources": metrics, "api_found": True},
+        }
+
+    def _write(self, patch: dict[str, Any]) -> None:
+        """As k8s_status does: a merge patch, but conditions by type."""
+        self.writes += 1
+        self.version += 1
+        old = self.task.get("status", {})
+        conditions = {c["type"]: c for c in old.get("conditions", [])}
+        conditions |= {c["type"]: c for c in patch.get("conditions", [])}
+        self.task["status"] = merge(old, patch) | {"conditions": list(conditions.values())}
+
+    def _do(self, plan: dict[str, Any]) -> dict[str, Any]:
+        definition = plan["definition"]
+        if plan["how"] == "notify":
+            if not plan["dry_run"]:
+                self.events.extend(definition)
+            return {"result": {"results": []}, "changed": True}
+        if self.before_act is not None:
+            self.before_act()
+        if self.deployment is None:
+            return {"result": {}, "changed": False, "warnings": ["not found"]}
+        if definition["metadata"]["resourceVersion"] != self.deployment["metadata"]["resourceVersion"]:
+            return {"msg": "Failed to patch object", "reason": "Conflict", "failed": False}
+        changed = merge(self.deployment, {key: definition[key] for key in ("metadata", "spec")})
+        if plan["dry_run"]:
+            return {"result": changed, "changed": True}
+        changed["metadata"]["generation"] += 1
+        changed["metadata"]["resourceVersion"] = str(int(changed["metadata"]["resourceVersion"]) + 1)
+        self.deployment = changed
+        self.acts.append({"time": self.now, "replicas": changed["spec"]["replicas"]})
+        return {"result": copy.deepcopy(changed), "changed": True}
+
+
+def deployment(replicas: int = 3, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "ns", "uid": "web-uid", "generation": 1, "resourceVersion": "7"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}},
+            **spec,
+        },
+        "status": {
+            "observedGeneration": 1,
+            "replicas": replicas,
+            "updatedReplicas": replicas,
+            "availableReplicas": replicas,
+            "conditions": [{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}],
+        },
+    }
+
+
+def pod(name: str, *, ready: bool = True, started: str = "2026-01-31T09:00:00Z", **changes: Any) -> dict[str, Any]:
+    base = {
+        "metadata": {
+            "name": name,
+            "labels": {"app": "web", "pod-template-hash": "abc"},
+            "ownerReferences": [{"kind": "ReplicaSet", "name": "web-abc", "controller": True}],
+        },
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]},
+        "status": {
+            "startTime": started,
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+            "containerStatuses": [{"name": "c", "restartCount": 0, "state": {"running": {}}}],
+        },
+    }
+    merged: dict[str, Any] = merge(base, changes)
+    return merged
+
+
+def use(name: str, cpu: str, time: str, memory: str = "32Mi") -> dict[str, Any]:
+    usage = {"cpu": cpu, "memory": memory}
+    return {"metadata": {"name": name}, "timestamp": time, "containers": [{"name": "c", "usage": usage}]}

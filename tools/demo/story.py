@@ -66,6 +66,7 @@ class Story:
     def _evaluated(self) -> None:
         with self._view.step(EVALUATED) as step:
             self._apply("aiops_v1_aitask.yaml", "aiops_v1_aitask_scale_up.yaml")
+            step.detail = "pods count once they are 60 s old"
             self._until(
                 "the status of web-scale-up shows 45 and no breach",
                 lambda w: _value(w, "web-scale-up") == "45" and _condition(w, "web-scale-up", "Ready") == "True",

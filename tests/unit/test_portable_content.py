@@ -1,0 +1,69 @@
+"""The content also runs under the Go operator: it uses only what that one documents (contract 4.2, 4.4, 4.5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent.parent
+
+WATCH_KEYS = {
+    *("group", "version", "kind", "role", "playbook", "vars", "maxRunnerArtifacts", "reconcilePeriod", "manageStatus"),
+    *("watchDependentResources", "watchClusterScopedResources", "snakeCaseParameters", "watchAnnotationsChanges"),
+    *("markUnsafe", "blacklist", "finalizer", "selector"),
+}
+GALAXY_ARGUMENTS = {
+    "operator_sdk.util.k8s_status": {"api_version", "kind", "name", "namespace", "status", "conditions", "force"},
+    "operator_sdk.util.requeue_after": {"time"},
+}
+KEYWORDS = {
+    *("name", "when", "register", "vars", "loop", "loop_control", "block", "rescue", "always", "no_log", "until"),
+    *("retries", "delay", "changed_when", "failed_when", "check_mode", "ignore_errors", "tags", "environment"),
+    *("hosts", "connection", "gather_facts", "tasks", "roles", "pre_tasks"),
+}
+OURS = re.compile(r"ANSIBLE_OPERATOR_|ansible_operator(?!_meta)")
+
+
+def tasks(node: Any) -> Iterator[dict[str, Any]]:
+    """Every task, play and block in a file."""
+    for item in node or ():
+        yield item
+        for part in ("block", "rescue", "always", "tasks", "pre_tasks"):
+            yield from tasks(item.get(part))
+
+
+def content_files() -> list[Path]:
+    return sorted([*ROOT.glob("roles/*/tasks/**/*.yml"), *ROOT.glob("playbooks/*.yml")])
+
+
+@pytest.mark.parametrize("file", content_files(), ids=lambda file: str(file.relative_to(ROOT)))
+def test_a_task_file_uses_modules_that_every_operator_has(file: Path) -> None:
+    for task in tasks(yaml.safe_load(file.read_text())):
+        for module in set(task) - KEYWORDS:
+            assert re.fullmatch(r"(ansible\.builtin|kubernetes\.core)\.\w+", module) or module in GALAXY_ARGUMENTS, (
+                module
+            )
+            if module in GALAXY_ARGUMENTS:
+                assert set(task[module]) <= GALAXY_ARGUMENTS[module], task["name"]
+
+
+def test_watches_has_documented_keys_only() -> None:
+    for entry in yaml.safe_load((ROOT / "watches.yaml").read_text()):
+        assert set(entry) <= WATCH_KEYS
+
+
+@pytest.mark.parametrize("folder", ["roles", "playbooks"])
+def test_nothing_names_our_runtime(folder: str) -> None:
+    files = [file for file in (ROOT / folder).rglob("*") if file.is_file() and file.suffix in (".yml", ".py", ".j2")]
+    assert files
+    assert [file for file in files if OURS.search(file.read_text())] == []
+
+
+def test_the_runtime_names_no_content() -> None:
+    files = [file for file in (ROOT / "src").rglob("*") if file.is_file() and file.suffix in (".py", ".yml", ".md")]
+    assert [file for file in files if "aitask" in file.read_text().lower()] == []

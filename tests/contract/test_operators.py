@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from tests.support.api import Api, conditions, failed, state, succeeded
 from tests.support.kinds import CONFIG_MAP, OTHER, SECRET, THING
 from tests.support.operator import Start

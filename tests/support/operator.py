@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from prometheus_client.parser import text_string_to_metric_families
+
+from localcluster.ports import free_port
 from tests.support.processes import Process, listening_ports, processes_with
 from tests.support.project import Project
 from tests.support.waiting import until
-
-from localcluster.ports import free_port
 
 REPOSITORY = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("ansible-operator")
@@ -68,6 +68,7 @@ class OperatorProcess:
         self.proxy_port, self.metrics_port, self.probe_port = _free_ports(3)
         self._marker = uuid.uuid4().hex
         self._ended = False
+        self.was_ready = False
         self._home = options.work_dir.with_name(f"home-{self._marker[:8]}")
         self._home.mkdir(parents=True)
         self._stderr = self._home / "stderr"
@@ -127,8 +128,9 @@ class OperatorProcess:
     def wait_ready(self, seconds: float = 120.0) -> None:
         """Wait for /readyz."""
         until(lambda: self.probe("/readyz")[0] == 200, "the operator is ready", seconds, [self.check_alive])
+        self.was_ready = True
 
-    def wait_exit(self, seconds: float = 30.0) -> int:
+    def wait_exit(self, seconds: float = 60.0) -> int:
         """The exit status. No process may be left behind."""
         self._ended = True
         try:
@@ -271,7 +273,7 @@ class OperatorProcess:
         """Status and text of a probe; status 0 where nobody answers."""
         return _get(f"http://127.0.0.1:{self.probe_port}{path}")
 
-    def metric(self, name: str, **labels: str) -> float:
+    def metric(self, name: str, /, **labels: str) -> float:
         """The value of one series."""
         status, text = _get(f"http://127.0.0.1:{self.metrics_port}/metrics")
         assert status == 200, text

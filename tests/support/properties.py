@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 _COMMON = {"database": None, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("same", derandomize=True, max_examples=100, **_COMMON)
+settings.register_profile("same", derandomize=True, max_examples=50, **_COMMON)
 settings.register_profile("search", derandomize=False, max_examples=2000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 

@@ -13,7 +13,7 @@ import yaml
 
 
 class Relay:
-    """Relays 127.0.0.1:<port> to the API server's port. ``cut`` breaks it as a dying server does, ``mend`` restarts it."""
+    """Relays a port of its own to the API server's. ``cut`` breaks it as a dying server does, ``mend`` restarts it."""
 
     def __init__(self, server: str) -> None:
         self._target = ("127.0.0.1", urlsplit(server).port or 443)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aitask_rules.act import next_replicas
 from aitask_rules.model import Hold, Scale
+
 from tests.unit.roles.aitask_simulation import START, World, deployment, pod, stamp, use
 
 EVERY_SAMPLE = {"evaluation": {"consecutiveBreaches": 3}}

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.unit.roles.aitask_simulation import World
 
 policies = st.fixed_dictionaries(

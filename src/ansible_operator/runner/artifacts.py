@@ -6,6 +6,8 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+from ansible_operator.runner.files import write_private
+
 _TAIL = 16 * 1024
 
 
@@ -25,9 +27,18 @@ def rotate(directory: Path, keep: int, live: str) -> None:
     """
     runs = [path for path in (directory / "artifacts").iterdir() if path.is_dir() and not path.is_symlink()]
     runs.sort(key=lambda path: path.stat().st_mtime_ns)
-    for run in runs[: len(runs) - keep] if keep else ():
+    for run in runs[: max(0, len(runs) - keep)] if keep else ():
         if run.name != live:
             shutil.rmtree(run, ignore_errors=True)
+
+
+def complete(directory: Path, ident: str, status: str, code: int) -> None:
+    """Write what a run that was killed could not write itself any more."""
+    for name, value in (("status", status), ("rc", str(code))):
+        path = directory / "artifacts" / ident / name
+        with suppress(OSError):
+            if not path.exists():
+                write_private(path, value)
 
 
 def output_tail(directory: Path, ident: str, limit: int = _TAIL) -> str:
@@ -42,7 +53,12 @@ def output_tail(directory: Path, ident: str, limit: int = _TAIL) -> str:
 
 
 def purge(directory: Path, root: Path) -> None:
-    """Remove the private data directory of an object that is gone, and parents that it leaves empty, up to ``root``."""
+    """Remove the private data directory of an object that is gone, and parents that it leaves empty, up to ``root``.
+
+    What is not below ``root`` is left alone, whatever name brought us there.
+    """
+    if root.resolve() not in directory.resolve().parents:
+        return
     shutil.rmtree(directory, ignore_errors=True)
     for parent in directory.parents:
         if parent == root or root not in parent.parents:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from ansible_operator.model.errors import RunError
 from ansible_operator.model.events import RunEnd
 from ansible_operator.runner import artifacts, private_dir
 from ansible_operator.runner.interface import OnEvent, RunRequest
-from ansible_operator.runner.processes import die_with_parent, end_run, kill_processes, processes_of
+from ansible_operator.runner.processes import Guard, RunProcess, end_run, kill_processes, processes_of
 from ansible_operator.runner.stream import EVENT_PIPE, read_events
 
 T = TypeVar("T")
@@ -22,6 +23,7 @@ COLLECTIONS = Path(__file__).parent.parent / "collections"
 _OUTPUT_KEPT = 16 * 1024
 _DRAIN_SECONDS = 2.0
 _JOB_POLL_SECONDS = 1.0
+_TERMINATED = -signal.SIGTERM
 
 
 class ColdRunner:
@@ -31,14 +33,19 @@ class ColdRunner:
         self._environment = environment
         self._ansible_args = ansible_args
         self._slots = asyncio.Semaphore(capacity)
-        self._preexec = die_with_parent()
-        self._live: dict[str, asyncio.subprocess.Process] = {}
+        self._guard = Guard()
+        self._live: dict[str, RunProcess] = {}
         self._cancelled: set[str] = set()
         self._jobs: set[asyncio.Task[None]] = set()
+        self._stopped = False
 
     async def run(self, request: RunRequest, on_event: OnEvent) -> RunEnd:
         """See Runner."""
         async with self._slots:
+            if self._stopped:
+                request.on_over()
+                return RunEnd(_TERMINATED, cancelled=True)
+            request.on_begin()
             try:
                 await asyncio.to_thread(private_dir.prepare, request, self._environment, self._ansible_args)
                 return await self._play(request, on_event)
@@ -70,6 +77,9 @@ class ColdRunner:
         events = asyncio.create_task(_report(descriptor, on_event))
         output = asyncio.create_task(_keep_tail(process))
         timed_out = False
+        if self._stopped:  # while it was starting
+            self._cancelled.add(request.ident)
+            await end_run(process, request.ident)
         try:
             await asyncio.wait_for(process.wait(), request.timeout or None)
         except TimeoutError:
@@ -88,11 +98,13 @@ class ColdRunner:
         self._cancelled.discard(request.ident)
         return RunEnd(process.returncode or 0, tail, timed_out, cancelled)
 
-    async def _start(self, request: RunRequest) -> tuple[asyncio.subprocess.Process, int]:
+    async def _start(self, request: RunRequest) -> tuple[RunProcess, int]:
         reading, writing = os.pipe()
         environment = private_dir.run_environment(request, self._environment, COLLECTIONS)
+        environment.update(self._guard.environment)
         environment[EVENT_PIPE] = str(writing)
         try:
+            await self._guard.ensure()
             process = await asyncio.create_subprocess_exec(
                 *private_dir.command(request, self._environment),
                 stdin=asyncio.subprocess.DEVNULL,
@@ -101,7 +113,6 @@ class ColdRunner:
                 env=environment,
                 pass_fds=(writing,),
                 start_new_session=True,
-                preexec_fn=self._preexec,
             )
         except OSError as error:
             os.close(reading)
@@ -111,12 +122,14 @@ class ColdRunner:
         return process, reading
 
     async def stop(self) -> None:
-        """See Runner."""
+        """See Runner. Runs that still wait for their turn end as cancelled."""
+        self._stopped = True
         self._cancelled.update(self._live)
         await asyncio.gather(*(end_run(process, ident) for ident, process in list(self._live.items())))
         for job in self._jobs:
             job.cancel()
         await asyncio.gather(*self._jobs, return_exceptions=True)
+        await self._guard.stop()
 
 
 def _keep_artifacts(request: RunRequest) -> None:
@@ -125,7 +138,11 @@ def _keep_artifacts(request: RunRequest) -> None:
 
 
 def _revoke(request: RunRequest) -> None:
-    private_dir.kubeconfig_file(request).unlink(missing_ok=True)
+    """Where the object's next run is under way already, the kubeconfig is that run's."""
+    file = private_dir.kubeconfig_file(request)
+    with suppress(OSError):
+        if request.access.token in file.read_text():
+            file.unlink()
     request.on_over()
 
 
@@ -134,7 +151,7 @@ async def _report(descriptor: int, on_event: OnEvent) -> None:
         on_event(event)
 
 
-async def _keep_tail(process: asyncio.subprocess.Process) -> str:
+async def _keep_tail(process: RunProcess) -> str:
     """The end of what the process prints: all there is where ansible-runner itself fails."""
     assert process.stdout is not None
     tail = b""

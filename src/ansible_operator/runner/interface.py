@@ -30,7 +30,8 @@ class RunRequest:
 
     ``directory`` is the private data directory (one per object, so two runs of one object never overlap); ``ident``
     names the run; ``max_artifacts`` is the number of runs whose artifacts stay (0: all); ``timeout`` is in seconds
-    (0: none). ``on_over`` is called once, when the run and every background job it has started (``poll: 0``) are over.
+    (0: none). ``on_begin`` is called when the run's turn has come. ``on_over`` is called once, when the run and every
+    background job it has started (``poll: 0``) are over.
     """
 
     directory: Path
@@ -42,6 +43,7 @@ class RunRequest:
     verbosity: int = 0
     max_artifacts: int = 20
     timeout: float = 0.0
+    on_begin: Callable[[], None] = lambda: None
     on_over: Callable[[], None] = lambda: None
 
 

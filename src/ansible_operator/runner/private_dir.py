@@ -16,10 +16,12 @@ from ansible_operator.runner.files import make_private_directory, write_private,
 from ansible_operator.runner.interface import RunRequest
 from ansible_operator.runner.kubeconfig import kubeconfig
 from ansible_operator.runner.record import write_record
+from ansible_operator.runner.search_paths import collections_path, library_path
 
 RUN_MARKER = "ANSIBLE_OPERATOR_RUN"
 """Environment variable that every process of a run carries, and by which strays are found."""
 
+_ACCESS = ("KUBECONFIG", "K8S_AUTH_KUBECONFIG")
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
@@ -71,30 +73,31 @@ def _write_inventory(directory: Path, environment: Mapping[str, str]) -> None:
     write_private(directory / "hosts", hosts)
 
 
-def run_environment(request: RunRequest, environment: Mapping[str, str], collections: Path) -> dict[str, str]:
-    """The operator's environment with the run's own access to the cluster in place of the operator's."""
+def common_environment(environment: Mapping[str, str], collections: Path) -> dict[str, str]:
+    """The part of a run's environment that all runs share: the operator's without its access to the cluster."""
     loopback = ",".join(
         part for part in (environment.get("NO_PROXY") or environment.get("no_proxy"), _LOOPBACK) if part
     )
+    return {
+        **{name: value for name, value in environment.items() if name not in _ACCESS},
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', os.defpath)}",
+        "ANSIBLE_COLLECTIONS_PATH": collections_path(environment, collections),
+        "ANSIBLE_LIBRARY": library_path(environment, collections),
+        "NO_PROXY": loopback,
+        "no_proxy": loopback,
+    }
+
+
+def run_environment(request: RunRequest, environment: Mapping[str, str], collections: Path) -> dict[str, str]:
+    """The operator's environment with the run's own access to the cluster in place of the operator's."""
     temporary = str(request.directory / "tmp")
     return {
         "ANSIBLE_LOCAL_TEMP": temporary,
         "ANSIBLE_REMOTE_TEMP": temporary,
-        **environment,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', os.defpath)}",
-        "ANSIBLE_COLLECTIONS_PATH": _collections_path(environment, collections),
-        "KUBECONFIG": str(kubeconfig_file(request)),
-        "K8S_AUTH_KUBECONFIG": str(kubeconfig_file(request)),
-        "NO_PROXY": loopback,
-        "no_proxy": loopback,
+        **common_environment(environment, collections),
+        **dict.fromkeys(_ACCESS, str(kubeconfig_file(request))),
         RUN_MARKER: request.ident,
     }
-
-
-def _collections_path(environment: Mapping[str, str], ours: Path) -> str:
-    """The user's path, or Ansible's default, with our ``operator_sdk.util`` behind it: a user's own copy wins."""
-    default = f"{environment.get('HOME', '~')}/.ansible/collections:/usr/share/ansible/collections"
-    return f"{environment.get('ANSIBLE_COLLECTIONS_PATH') or default}:{ours}"
 
 
 def command(request: RunRequest, environment: Mapping[str, str]) -> list[str]:

@@ -3,45 +3,68 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
+import secrets
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
+from ansible_operator.runner import guard
 from ansible_operator.runner.private_dir import RUN_MARKER
 
-_PR_SET_PDEATHSIG = 1
+OPERATOR_MARKER = "ANSIBLE_OPERATOR_PROCESS"
+"""Environment variable that the processes of all runs of one operator carry, and by which the guard finds them."""
+
 _GRACE = 5.0
 
 
-def die_with_parent() -> Callable[[], None] | None:
-    """What a child calls before it becomes the run: the kernel then sends it SIGTERM when the operator dies, however.
+class Guard:
+    """Keeps a guard process (see ``guard``). ``environment`` is what puts a process under its eyes."""
 
-    ansible-runner answers SIGTERM by ending its playbook. The library is loaded here, since nothing may be imported
-    between fork and exec. None where the kernel has no such call.
-    """
-    if not sys.platform.startswith("linux"):
-        return None
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    def __init__(self) -> None:
+        self._name = secrets.token_hex(8)
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
+        self.environment = {OPERATOR_MARKER: self._name}
+
+    async def ensure(self) -> None:
+        """Start it, if it is not there. Raises OSError."""
+        async with self._starting:
+            if self._process is None or self._process.returncode is not None:
+                self._process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-I", "-S", guard.__file__, f"{OPERATOR_MARKER}={self._name}"),
+                    stdin=asyncio.subprocess.PIPE,
+                    start_new_session=True,  # a Ctrl-C in a terminal is not for it
+                )
+
+    async def stop(self) -> None:
+        """Let it kill what is left, and end."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            await self._process.wait()
 
 
 def processes_of(ident: str, proc: Path = Path("/proc")) -> list[int]:
     """Every process that carries the marker of a run, in whatever session it is."""
-    marker = f"{RUN_MARKER}={ident}".encode()
-    found = []
-    for entry in proc.iterdir() if proc.is_dir() else ():
-        if entry.name.isdecimal() and int(entry.name) != os.getpid():
-            with suppress(OSError):
-                if marker in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-    return found
+    return guard.marked_processes(f"{RUN_MARKER}={ident}", proc)
 
 
-async def end_run(process: asyncio.subprocess.Process, ident: str) -> None:
+class RunProcess(Protocol):
+    """What the runner asks of the process of a run."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    @property
+    def stdout(self) -> asyncio.StreamReader | None: ...
+    def terminate(self) -> None: ...
+    async def wait(self) -> int: ...
+
+
+async def end_run(process: RunProcess, ident: str) -> None:
     """Ask the run to end, then kill whatever is left of it."""
     with suppress(ProcessLookupError):
         process.terminate()
@@ -55,8 +78,7 @@ async def end_run(process: asyncio.subprocess.Process, ident: str) -> None:
 
 async def kill_processes(ident: str) -> None:
     """Kill every process of a run, until there is none; what they fork meanwhile carries the marker as well."""
-    while strays := await asyncio.to_thread(processes_of, ident):
-        for pid in strays:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+    while True:
+        if not await asyncio.to_thread(guard.kill_marked, f"{RUN_MARKER}={ident}"):
+            return
         await asyncio.sleep(0.05)

@@ -1,0 +1,96 @@
+"""ansible-runner's callback, and Ansible's display, which it patches."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ansible.plugins.loader as loaders
+from ansible.executor.task_queue_manager import TaskQueueManager
+from ansible.utils.display import Display
+
+from ansible_operator.runner.worker.events import Partials
+from ansible_operator.runner.worker.private.base import display
+
+_callback_display: dict[str, Any] = {}
+
+
+def awx() -> Any:
+    """The module of ansible-runner's callback."""
+    plugin = loaders.callback_loader.get("awx_display", class_only=True)
+    return sys.modules[plugin.__module__]
+
+
+def import_callback() -> None:
+    """It replaces methods of Ansible's display when it is imported, which in a run is when the play begins."""
+    plain = dict(vars(Display))
+    awx()
+    _callback_display.update({name: value for name, value in vars(Display).items() if plain.get(name) is not value})
+    for name in _callback_display:
+        if name in plain:
+            setattr(Display, name, plain[name])
+    ordinary = TaskQueueManager.load_callbacks
+
+    def load_callbacks(self: Any) -> None:
+        for name, value in _callback_display.items():
+            setattr(Display, name, value)
+        ordinary(self)
+
+    TaskQueueManager.load_callbacks = load_callbacks
+
+
+def event_encoder() -> type[json.JSONEncoder]:
+    """How the callback turns an event into text."""
+    encoder: type[json.JSONEncoder] = awx().AnsibleJSONEncoderLocal
+    return encoder
+
+
+def connect_events(partials: Partials, terminal: Any) -> None:
+    """Let the callback hand its events over in memory."""
+    events = awx().event_context
+    events.cache = partials
+
+    def dump_begin(_: Any) -> None:
+        event = events.get_begin_dict()
+        partials.set(f":1:ev-{event['uuid']}", event)
+        terminal.mark({"uuid": event["uuid"]})
+
+    def dump_end(_: Any) -> None:
+        terminal.mark({})
+
+    events.dump_begin = dump_begin
+    events.dump_end = dump_end
+
+
+class Fork:
+    """Stands in for ``multiprocessing`` in the callback's module, which asks whether it is in a worker."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def parent_process(self) -> Any:
+        return self._real.parent_process() or display._final_q
+
+
+def proxy_display(bridge: Any) -> None:
+    """Let everything that is displayed go through ``bridge``, as in a worker; None: not any more."""
+    display._final_q = bridge
+
+
+@contextmanager
+def no_local_event() -> Iterator[None]:
+    """What the callback knows of the present event is the worker's affair."""
+    local = vars(awx().event_context._local)
+    saved = local.pop("_ctx", None)
+    try:
+        yield
+    finally:
+        local.pop("_ctx", None)
+        if saved is not None:
+            local["_ctx"] = saved

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any, NoReturn
 
 from ansible_operator import __version__
 from ansible_operator.config.settings import verbosity_for, workers_for
 from ansible_operator.controller.controller import Controller, Queue
 from ansible_operator.controller.dependents import Dependents
+from ansible_operator.controller.measured_queue import MeasuredQueue
 from ansible_operator.kube.access import MetricsAccess
 from ansible_operator.kube.client import Client
 from ansible_operator.kube.connection import connect
+from ansible_operator.kube.definitions import DefinitionWatch
 from ansible_operator.kube.discovery import Discovery
 from ansible_operator.kube.informers import Informers
 from ansible_operator.kube.leadership import Leadership, election_of
@@ -23,15 +25,18 @@ from ansible_operator.model.gvk import GVK, Resource
 from ansible_operator.model.settings import Settings
 from ansible_operator.model.watch import Watch
 from ansible_operator.proxy.certificates import make_certificates
+from ansible_operator.proxy.reads import Reads
 from ansible_operator.proxy.server import Proxy
+from ansible_operator.reconcile.failure_events import FailureEvents
 from ansible_operator.reconcile.reconciler import Policy, Reconciler, Tools
 from ansible_operator.runner.cold import ColdRunner
 from ansible_operator.runner.files import make_private_directory
+from ansible_operator.runner.pool import WarmRunner
 from ansible_operator.telemetry import endpoints
 from ansible_operator.telemetry.endpoints import Endpoint
 from ansible_operator.telemetry.logs import get_logger
 from ansible_operator.telemetry.metrics import Metrics
-from ansible_operator.telemetry.user_metrics import user_metrics
+from ansible_operator.telemetry.user_metrics import environment_of, user_metrics
 
 log = get_logger("app")
 
@@ -39,6 +44,8 @@ SYNC_TIMEOUT = 120.0
 """Seconds that the first lists may take, as in controller-runtime."""
 
 _DISCOVERY_RETRY = 1.0
+_LAST_WRITES = 5.0
+"""Seconds, after the graceful time, for the status of runs that were ended; the API server may be gone as well."""
 
 
 class LeadershipLost(OperatorError):
@@ -56,6 +63,7 @@ class Operator:
         self._queues: list[Queue] = []
         self._controllers: list[Controller] = []
         self._informers: Informers | None = None
+        self._kinds_found = False
 
     def stop(self) -> None:
         """Ask the operator to end: no new runs, those under way get the graceful time."""
@@ -74,15 +82,17 @@ class Operator:
         self._make_work_dir()
         connection = await connect(self._settings.environment)
         stack.push_async_callback(connection.close)
-        client = Client(connection)
+        client = Client(connection, observe=self._metrics.requested)
         await _serve(stack, *self._metrics_endpoints(client))
-        tools, discovery = await self._tools(client, stack)
+        informers = Informers(client, self._settings.namespaces)
+        tools, discovery = await self._tools(client, informers, stack)
         leadership = self._campaign(stack)
         if leadership is not None:
             await leadership.elected.wait()
-        self._informers = Informers(tools.client, self._settings.namespaces)
-        stack.push_async_callback(self._informers.stop)
-        await self._start_controllers(tools, discovery, self._informers)
+            self._metrics.leads(self._settings.leader_election.lease_name, True)
+        self._informers = informers
+        stack.push_async_callback(informers.stop)
+        await self._start_controllers(tools, discovery, informers)
         return tools, leadership
 
     def _probes(self) -> Endpoint:
@@ -110,6 +120,8 @@ class Operator:
     def _ready(self) -> str | None:
         if self._informers is None:
             return "not started yet" if not self._settings.leader_election.enabled else None
+        if not self._kinds_found:
+            return "waiting for the watched kinds"
         unsynced = self._informers.unsynced()
         return f"waiting for the first list of {unsynced[0].resource.plural}" if unsynced else None
 
@@ -117,21 +129,37 @@ class Operator:
         dead = self._informers.dead() if self._informers is not None else []
         return f"{dead[0]} has ended" if dead else None
 
-    async def _tools(self, client: Client, stack: AsyncExitStack) -> tuple[Tools, Discovery]:
+    async def _tools(self, client: Client, informers: Informers, stack: AsyncExitStack) -> tuple[Tools, Discovery]:
         """The proxy and the runner; the proxy listens before anything runs."""
         settings = self._settings
         discovery = Discovery(client)
-        proxy = Proxy(client, discovery, settings.proxy_port, settings.work_dir)
+        changes = asyncio.create_task(DefinitionWatch(client, discovery.served, informers.permissions).run())
+        stack.callback(changes.cancel)
+        proxy = Proxy(
+            client,
+            discovery,
+            0 if settings.proxy_allow_anonymous else settings.proxy_port,
+            settings.work_dir,
+            reads=Reads(informers),
+            anonymous_port=settings.proxy_port if settings.proxy_allow_anonymous else None,
+        )
         await proxy.start()
         stack.push_async_callback(proxy.stop)
-        runner = ColdRunner(settings.environment, settings.max_concurrent_runs, settings.ansible_args)
+        environment = {**settings.environment, **environment_of(settings.user_metrics_address)}
+        runner = (ColdRunner if settings.cold else WarmRunner)(
+            environment, settings.max_concurrent_runs, settings.ansible_args
+        )
         stack.push_async_callback(runner.stop)
-        return Tools(client, proxy, runner, self._metrics), discovery
+        if isinstance(runner, WarmRunner):
+            await runner.start()
+        return Tools(client, proxy, runner, self._metrics, events=FailureEvents(client)), discovery
 
     def _campaign(self, stack: AsyncExitStack) -> Leadership | None:
         if not self._settings.leader_election.enabled:
             return None
-        leadership = Leadership(election_of(self._settings.leader_election), self._settings.environment)
+        election = election_of(self._settings.leader_election)
+        leadership = Leadership(election, self._settings.environment, self._metrics.requested)
+        self._metrics.leads(self._settings.leader_election.lease_name, False)
         leadership.start()
         stack.push_async_callback(leadership.stop)
         log.info("waiting for the lease")
@@ -141,7 +169,7 @@ class Operator:
         resources = await asyncio.gather(*(_served(discovery, watch.gvk) for watch in self._watches))
         for watch, resource in zip(self._watches, resources, strict=True):
             self._metrics.prepare(watch)
-            queue = Queue()
+            queue: Queue = MeasuredQueue(self._metrics.controller(watch.gvk).queue)
             dependents = Dependents(watch, resource, informers, queue)
             reconciler = Reconciler(watch, resource, tools, self._policy(watch), dependents.on_child)
             workers = workers_for(watch.gvk, self._settings)
@@ -150,6 +178,7 @@ class Operator:
             self._queues.append(queue)
             self._controllers.append(controller)
             log.info("watching", gvk=str(watch.gvk), content=str(watch.content), workers=workers)
+        self._kinds_found = True
         await informers.wait_for_sync(SYNC_TIMEOUT)
 
     def _policy(self, watch: Watch) -> Policy:
@@ -166,6 +195,7 @@ class Operator:
             log_events=settings.ansible_log_events,
             debug_logs=settings.debug_logs,
             work_dir=settings.work_dir,
+            ansible_verbosity=settings.environment.get("ANSIBLE_VERBOSITY", ""),
         )
 
     async def _work(self, tools: Tools, leadership: Leadership | None) -> None:
@@ -175,16 +205,23 @@ class Operator:
         lost = leadership is not None and await self._unless_stopped(asyncio.ensure_future(leadership.lost.wait()))
         if leadership is None:
             await self._stop.wait()
+        if lost:
+            self._metrics.leads(self._settings.leader_election.lease_name, False)
         log.info("stopping", reason="lease lost" if lost else "asked to")
         for queue in self._queues:
             queue.close()
         try:
-            await asyncio.wait_for(asyncio.shield(work), 0 if lost else self._settings.graceful_shutdown_timeout)
+            await asyncio.wait_for(asyncio.shield(work), 0 if lost else self._graceful_seconds())
         except TimeoutError:
             await tools.runner.stop()
-            await work
+            await _end(work, 0 if lost else _LAST_WRITES)
         if lost:
             raise LeadershipLost("the lease was lost; another replica may lead by now")
+
+    def _graceful_seconds(self) -> float | None:
+        """None, which is no limit, for a negative time, as in controller-runtime."""
+        seconds = self._settings.graceful_shutdown_timeout
+        return None if seconds < 0 else seconds
 
     async def _unless_stopped(self, task: asyncio.Future[Any]) -> bool:
         """Wait for the task, or for a stop, which cancels it. Whether the task came to its end."""
@@ -194,6 +231,12 @@ class Operator:
             waiting.cancel()
         await asyncio.wait((task, stop))
         return not task.cancelled()
+
+
+async def _end(work: asyncio.Future[Any], seconds: float) -> None:
+    """Wait for what is still to be written about runs that were ended, but only so long."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(work, seconds)
 
 
 async def _serve(stack: AsyncExitStack, *servers: Endpoint) -> None:

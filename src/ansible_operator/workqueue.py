@@ -45,6 +45,15 @@ class ShutDown(Exception):
     """The queue is closed; ``get`` has nothing more to give."""
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where an item stands: by priority, then by number; ``since`` is when it came."""
+
+    priority: Priority
+    number: int
+    since: float
+
+
 class WorkQueue(Generic[T]):
     """See the module. All methods must be called from the event loop's thread."""
 
@@ -53,7 +62,7 @@ class WorkQueue(Generic[T]):
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
         self._heap: list[tuple[Priority, int, T]] = []
         self._order = itertools.count()
-        self._waiting: dict[T, tuple[Priority, float]] = {}
+        self._waiting: dict[T, _Place] = {}
         self._active: set[T] = set()
         self._again: dict[T, Priority] = {}
         self._failures: dict[T, int] = {}
@@ -78,11 +87,11 @@ class WorkQueue(Generic[T]):
             self._again[item] = min(priority, self._again.get(item, priority))
             return
         queued = self._waiting.get(item)
-        if queued is not None and queued[0] <= priority:
+        if queued is not None and queued.priority <= priority:
             return
-        since = queued[1] if queued is not None else self._clock()
-        self._waiting[item] = (priority, since)
-        heapq.heappush(self._heap, (priority, next(self._order), item))
+        since = queued.since if queued is not None else self._clock()
+        place = self._waiting[item] = _Place(priority, next(self._order), since)
+        heapq.heappush(self._heap, (place.priority, place.number, item))
         self._wakeup.set()
 
     def add_after(self, item: T, delay: float, priority: Priority = Priority.RESYNC) -> None:
@@ -123,13 +132,13 @@ class WorkQueue(Generic[T]):
             if self._closed:
                 raise ShutDown
             while self._heap:
-                priority, _, item = heapq.heappop(self._heap)
+                _, number, item = heapq.heappop(self._heap)
                 queued = self._waiting.get(item)
-                if queued is None or queued[0] != priority:
-                    continue  # it moved up, or was taken already
+                if queued is None or queued.number != number:
+                    continue  # it moved up, and was perhaps taken already
                 del self._waiting[item]
                 self._active.add(item)
-                return item, self._clock() - queued[1]
+                return item, self._clock() - queued.since
             self._wakeup.clear()
             await self._wakeup.wait()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab, wait_for
 
 # The rules are part of the role and are imported from there.

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab
 from tests.unit.roles.aitask_simulation import World
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.roles.aitask_lab import ROOT, Lab, later, stamp
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]

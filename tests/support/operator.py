@@ -24,6 +24,9 @@ from tests.support.waiting import until
 
 REPOSITORY = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("ansible-operator")
+FLAGS_VARIABLE = "OPERATOR_FLAGS"
+"""Environment variable with further flags for every operator: ``OPERATOR_FLAGS=--cold make test-apiserver``."""
+
 RUN_MARKER = "ANSIBLE_OPERATOR_RUN="
 _TEST_MARKER = "ANSIBLE_OPERATOR_TEST"
 _FOREIGN = ("ANSIBLE_", "K8S_AUTH_", "KUBE", "WATCH_NAMESPACE", "OPERATOR_NAME")
@@ -66,6 +69,7 @@ class OperatorProcess:
     def __init__(self, project: Path, options: Options) -> None:
         self.work_dir = options.work_dir
         self.proxy_port, self.metrics_port, self.probe_port = _free_ports(3)
+        flags = (*os.environ.get(FLAGS_VARIABLE, "").split(), *options.flags)
         self._marker = uuid.uuid4().hex
         self._ended = False
         self.was_ready = False
@@ -75,7 +79,7 @@ class OperatorProcess:
         self._stdout = self._home / "stdout"
         with self._stdout.open("wb") as stdout, self._stderr.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [*_program(options.patience), "run", *self._own_flags(options.flags), *options.flags],
+                [*_program(options.patience), "run", *self._own_flags(flags), *flags],
                 cwd=project,
                 env=self._environment(options),
                 stdin=subprocess.DEVNULL,

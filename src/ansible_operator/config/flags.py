@@ -1,8 +1,8 @@
 """The flags of ``ansible-operator run``: names, defaults and help in one table (contract 4.1).
 
 The Go operator's flags are all accepted; those that mean nothing here say so in their help. They are read as in Go
-programs: a boolean flag is set by its bare name or by ``--flag=false``, any other takes the next word whatever it is, and
-words that belong to no flag are tolerated.
+programs: a boolean flag is set by its bare name or by ``--flag=false``, any other takes the next word whatever it is,
+and words that belong to no flag are tolerated.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("ansible-log-events", str.lower, "tasks", "what is logged of a run: nothing, tasks or everything"),
     Flag("reconcile-period", duration, "10h", "time between two runs for an unchanged object; 0s: none"),
     Flag("max-concurrent-reconciles", whole_number, "0", "runs at once for each kind; 0: number of CPUs allowed"),
-    Flag("cold", boolean, "false", "run every play as an ansible-runner process of its own (so far the only way)"),
+    Flag("cold", boolean, "false", "run every play as an ansible-runner process of its own: slow and plain"),
     Flag("max-concurrent-runs", whole_number, "0", "runs at once over all kinds; 0: as CPUs and memory allow"),
     Flag("run-timeout", time_limit, "10m", "longest time of one run; 0s: no limit"),
     Flag("metrics-bind-address", address, ":8443", "address of /metrics; 0: off", aliases=("metrics-addr",)),
@@ -103,6 +103,12 @@ FLAGS: tuple[Flag, ...] = (
     Flag("user-metrics-bind-address", address, "127.0.0.1:5050", "address where content reports metrics; 0: off"),
     Flag("health-probe-bind-address", address, ":6789", "address of /healthz and /readyz; 0: off"),
     Flag("proxy-port", port, "8888", "loopback port of the API proxy that runs talk to"),
+    Flag(
+        "proxy-allow-anonymous",
+        boolean,
+        "false",
+        "plain HTTP on --proxy-port for whoever comes, with the operator's rights; runs get another port",
+    ),
     Flag("leader-elect", boolean, "false", "let replicas elect one that works", aliases=("enable-leader-election",)),
     Flag("leader-election-id", str, "", "name of the lease; without it OPERATOR_NAME"),
     Flag("leader-election-namespace", str, "", "namespace of the lease; without it the pod's own"),

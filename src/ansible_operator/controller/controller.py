@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from ansible_operator.kube.informer import Change
 from ansible_operator.model.errors import ApiError
@@ -27,23 +28,37 @@ class Controller:
         self._metrics = metrics
         self._workers = workers
         self._name = watch.gvk.controller_name
+        self._series = metrics.controller(watch.gvk)
         self._log = get_logger("controller").bind(controller=self._name)
 
     def on_change(self, change: Change) -> None:
         """A watched object has changed: queue it, if the change matters."""
         key = ObjectKey.of(change.object)
-        if change.kind == "added" and self._watch.selector.matches(labels_of(change.object)):
-            self._queue.add(key, Priority.INITIAL_LIST if change.initial else Priority.CHANGE)
+        self._show(key, change)
+        if change.kind == "added":
+            self._added(key, change)
         elif change.kind == "deleted":
             self._queue.add(key, Priority.DELETION)
         elif change.old and change.new and primary_update_matters(self._watch, change.old, change.new):
             deleting = bool(change.new["metadata"].get("deletionTimestamp"))
             self._queue.add(key, Priority.DELETION if deleting else Priority.CHANGE)
 
+    def _added(self, key: ObjectKey, change: Change) -> None:
+        """An object that is being deleted counts whatever its labels are: our finalizer may be on it."""
+        deleting = bool(change.object["metadata"].get("deletionTimestamp"))
+        if deleting or self._watch.selector.matches(labels_of(change.object)):
+            self._queue.add(key, Priority.INITIAL_LIST if change.initial and not deleting else Priority.CHANGE)
+
+    def _show(self, key: ObjectKey, change: Change) -> None:
+        """Keep the gauges of the object itself; it has some while it is there and selected."""
+        if change.new is not None and self._watch.selector.matches(labels_of(change.new)):
+            self._metrics.objects.put(self._watch.gvk, change.new)
+        else:
+            self._metrics.objects.remove(self._watch.gvk, key)
+
     async def run(self) -> None:
         """Work until the queue is closed and every run has ended."""
-        self._metrics.max_concurrent.labels(controller=self._name).set(self._workers)
-        self._metrics.queue_depth.labels(name=self._name, controller=self._name).set_function(lambda: len(self._queue))
+        self._series.workers.set(self._workers)
         await asyncio.gather(*(self._work() for _ in range(self._workers)))
 
     async def _work(self) -> None:
@@ -53,13 +68,12 @@ class Controller:
             except ShutDown:
                 return
             self._metrics.queue_wait.labels(controller=self._name).observe(waited)
-            busy = self._metrics.active_workers.labels(controller=self._name)
-            busy.inc()
+            started = time.monotonic()
             try:
-                result = await self._reconcile(key)
-                self._settle(key, result)
+                with self._series.active.track_inprogress():
+                    result = await self._reconcile(key)
+                self._series.reconciled(self._settle(key, result), time.monotonic() - started)
             finally:
-                busy.dec()
                 self._queue.done(key)
 
     async def _reconcile(self, key: ObjectKey) -> Result:
@@ -69,22 +83,21 @@ class Controller:
         except ApiError as error:
             self._log.warning("reconcile failed", namespace=key.namespace, name=key.name, error=str(error))
         except Exception:
+            self._series.panicked()
             self._log.exception("reconcile failed by a fault of the operator", namespace=key.namespace, name=key.name)
         return Result(failed=True)
 
-    def _settle(self, key: ObjectKey, result: Result) -> None:
-        """Queue the key again as the result asks for."""
+    def _settle(self, key: ObjectKey, result: Result) -> str:
+        """Queue the key again as the result asks for. The outcome, as controller-runtime names it."""
         if result.failed:
-            outcome = "error"
-            self._metrics.reconcile_errors.labels(controller=self._name).inc()
             delay = self._queue.add_rate_limited(key)
             self._log.info("will be tried again", namespace=key.namespace, name=key.name, seconds=round(delay, 3))
-        elif result.gone:
-            outcome = "success"
+            return "error"
+        if result.gone:
             self._queue.discard(key)
-        else:
-            self._queue.forget(key)
-            outcome = "success" if result.requeue_after is None else "requeue_after"
-            if result.requeue_after is not None:
-                self._queue.add_after(key, result.requeue_after)
-        self._metrics.reconcile_total.labels(controller=self._name, result=outcome).inc()
+            return "success"
+        self._queue.forget(key)
+        if result.requeue_after is None:
+            return "success"
+        self._queue.add_after(key, result.requeue_after)
+        return "requeue_after"

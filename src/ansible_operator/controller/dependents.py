@@ -33,7 +33,7 @@ class Dependents:
             return
         self._watched.add(gvk)
         self._log.info("watching dependents", kind=str(gvk))
-        self._informers.ensure(child.resource, self._on_change)
+        self._informers.ensure(child.resource, self._on_change, required=False)
 
     def _wants(self, child: Child) -> bool:
         if not self._watch.watch_dependent_resources or child.resource.gvk in self._watch.blacklist:

@@ -1,10 +1,20 @@
-"""Whether the bearer of a token may read the operator's metrics: the API server is asked, as kube-rbac-proxy did."""
+"""Who may do what; the API server is asked.
+
+Whether the bearer of a token may read the operator's metrics (kube-rbac-proxy asked the same), and what the operator
+itself may watch.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from ansible_operator.kube.client import Client
+from ansible_operator.model.errors import ApiError
+from ansible_operator.model.gvk import Resource
+from ansible_operator.telemetry.logs import get_logger
+
+log = get_logger("access")
 
 _METRICS_PATH = "/metrics"
 
@@ -34,3 +44,42 @@ class MetricsAccess:
     async def _create(self, api_version: str, kind: str, plural: str, spec: dict[str, object]) -> dict[str, Any]:
         body = {"apiVersion": api_version, "kind": kind, "metadata": {}, "spec": spec}
         return await self._client.request("POST", f"/apis/{api_version}/{plural}", body=body)
+
+
+class Permissions:
+    """What the operator itself may watch: asked once for each kind and namespace, and remembered until it ends."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: dict[tuple[str, str, str], asyncio.Task[bool]] = {}
+
+    async def may_watch(self, resource: Resource, namespace: str) -> bool:
+        """Whether the kind may be listed and watched in the namespace (empty: everywhere).
+
+        Where the API server does not say, it is taken for allowed: whoever tries will see.
+        """
+        key = (resource.gvk.group, resource.plural, namespace)
+        if key not in self._known:
+            self._known[key] = asyncio.create_task(self._ask(*key))
+        return await asyncio.shield(self._known[key])
+
+    async def _ask(self, group: str, plural: str, namespace: str) -> bool:
+        what = {"group": group, "resource": plural, "namespace": namespace}
+        try:
+            verdicts = await asyncio.gather(*(self._may({**what, "verb": verb}) for verb in ("list", "watch")))
+        except ApiError as error:
+            log.debug("cannot ask what is allowed", error=str(error))
+            self._known.pop((group, plural, namespace), None)
+            return True
+        return all(verdicts)
+
+    async def _may(self, attributes: dict[str, str]) -> bool:
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "metadata": {},
+            "spec": {"resourceAttributes": attributes},
+        }
+        review = await self._client.request("POST", path, body=body)
+        return bool(review["status"].get("allowed"))

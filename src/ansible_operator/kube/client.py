@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import aiohttp
@@ -22,14 +22,20 @@ _HEADERS = {
     "Accept-Encoding": "identity",
     "User-Agent": f"ansible-operator/{__version__}",  # what stands before the slash becomes the field manager
 }
+Observe = Callable[[str, str, str], None]
+"""Told of each request: the host, the method, and the HTTP status, or ``<error>`` where no answer came."""
+
 _NETWORK_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError, OSError)
 
 
 class Client:
     """Raw requests. Every method raises ApiError (its subclasses say what happened)."""
 
-    def __init__(self, connection: Connection, timeout: float = 30.0) -> None:
+    def __init__(
+        self, connection: Connection, timeout: float = 30.0, observe: Observe = lambda host, method, code: None
+    ) -> None:
         self.connection = connection
+        self._observe = observe
         self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=10)
 
     async def request(
@@ -42,20 +48,27 @@ class Client:
         content_type: str = "application/json",
     ) -> dict[str, Any]:
         """One request and its answer. Credentials that were refused are read again, once."""
+        headers = {} if body is None else {"Content-Type": content_type}
+        data = None if body is None else json.dumps(body).encode()
+        return _parse((await self._send(method, path, params, data, headers))[1])
+
+    async def fetch(self, path: str, accept: str) -> tuple[Mapping[str, str], bytes]:
+        """One GET in the representation asked for: headers and bytes of the answer, as they came."""
+        return await self._send("GET", path, None, None, {"Accept": accept})
+
+    async def _send(
+        self, method: str, path: str, params: Mapping[str, str] | None, data: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[Mapping[str, str], bytes]:
         try:
-            return await self._once(method, path, params, body, content_type)
+            return await self._once(method, path, params, data, headers)
         except Unauthorized:
             await self.connection.renew()
-            return await self._once(method, path, params, body, content_type)
+            return await self._once(method, path, params, data, headers)
 
     async def _once(
-        self, method: str, path: str, params: Mapping[str, str] | None, body: Any, content_type: str
-    ) -> dict[str, Any]:
-        headers = {**await self.connection.headers(), **_HEADERS}
-        data = None
-        if body is not None:
-            headers["Content-Type"] = content_type
-            data = json.dumps(body).encode()
+        self, method: str, path: str, params: Mapping[str, str] | None, data: bytes | None, more: Mapping[str, str]
+    ) -> tuple[Mapping[str, str], bytes]:
+        headers = {**await self.connection.headers(), **_HEADERS, **more}
         url = self.connection.base / path.lstrip("/")
         try:
             async with self.connection.session.request(
@@ -63,22 +76,34 @@ class Client:
             ) as response:
                 content = await response.read()
         except _NETWORK_ERRORS as error:
+            self._answered(method)
             raise _no_answer(self.connection.host, error) from error
+        self._answered(method, response.status)
         if response.status >= 400:
             raise error_of(response.status, response.headers, content)
-        return _parse(content)
+        return response.headers, content
 
-    async def watch(self, path: str, params: Mapping[str, str], silence: float) -> AsyncIterator[dict[str, Any]]:
+    def _answered(self, method: str, status: int | None = None) -> None:
+        """Tell of a request; without a status there was no answer."""
+        base = self.connection.base
+        self._observe(f"{base.host}:{base.port}", method, str(status) if status else "<error>")
+
+    async def watch(
+        self, path: str, params: Mapping[str, str], silence: float, accept: str = "application/json"
+    ) -> AsyncIterator[dict[str, Any]]:
         """The events of a watch, until the server ends it.
 
         ``silence`` is the number of seconds without a byte after which the connection counts as dead.
         """
-        headers = {**await self.connection.headers(), **_HEADERS}
+        headers = {**await self.connection.headers(), **_HEADERS, "Accept": accept}
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=silence)
         url = self.connection.base / path.lstrip("/")
         query = {**params, "watch": "true"}
+        answered = False
         try:
             async with self.connection.session.get(url, params=query, headers=headers, timeout=timeout) as response:
+                answered = True
+                self._answered("GET", response.status)
                 if response.status >= 400:
                     raise error_of(response.status, response.headers, await response.read())
                 rest = b""
@@ -87,6 +112,8 @@ class Client:
                     for line in lines:
                         yield _parse(line)
         except _NETWORK_ERRORS as error:
+            if not answered:
+                self._answered("GET")
             raise _no_answer(self.connection.host, error) from error
 
     async def get(self, resource: Resource, key: ObjectKey) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import ssl
 import time
@@ -13,10 +14,14 @@ from kubernetes.aio import config as kube_config
 from kubernetes.aio.client import Configuration
 from yarl import URL
 
+from ansible_operator.kube.dial import Streams, dial
 from ansible_operator.model.errors import StartError
 
 _RENEW_AFTER = 60.0
 """Seconds after which credentials are read again; the kubelet rewrites a token long before it expires."""
+
+_MAX_HEADER = 2**16
+"""Bytes of one header of an answer; warnings of admission webhooks may be long."""
 
 _IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
@@ -47,12 +52,23 @@ class Connection:
             connector = aiohttp.TCPConnector(limit=0, ssl=self.ssl if self.ssl is not None else True)
             self._session = aiohttp.ClientSession(
                 connector=connector,
-                trust_env=True,
+                trust_env=self._trust_env,
+                cookie_jar=aiohttp.DummyCookieJar(),  # one run's cookies are not another's
                 auto_decompress=False,
                 read_bufsize=2**18,
+                max_line_size=_MAX_HEADER,
+                max_field_size=_MAX_HEADER,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
             )
         return self._session
+
+    async def open(self) -> Streams:
+        """A raw connection of its own, for a tunnel; the caller closes it. Raises OSError, TimeoutError."""
+        return await dial(self.base, self.ssl, trust_env=self._trust_env)
+
+    @property
+    def _trust_env(self) -> bool:
+        return not _is_loopback(self.base.host or "")
 
     async def headers(self) -> dict[str, str]:
         """The headers that authenticate a request, with credentials at most a minute old."""
@@ -76,6 +92,14 @@ class Connection:
             await self._session.close()
 
 
+def _is_loopback(host: str) -> bool:
+    """Then a proxy in the environment is not for it, as in Go programs."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 async def connect(environment: Mapping[str, str]) -> Connection:
     """A connection by ``KUBECONFIG``, the pod's ServiceAccount, or ``~/.kube/config``, in this order.
 
@@ -86,7 +110,11 @@ async def connect(environment: Mapping[str, str]) -> Connection:
         configuration = Configuration()
         kube_config.load_incluster_config(client_configuration=configuration)
         return Connection(configuration, None)
-    return Connection(await _load_file(file), file)
+    configuration = await _load_file(file)
+    try:
+        return Connection(configuration, file)
+    except (OSError, ValueError) as error:  # files that it names, certificates in them
+        raise _unusable(file, error) from error
 
 
 def _config_file(environment: Mapping[str, str]) -> str | None:
@@ -105,10 +133,15 @@ async def _load_file(file: str | None) -> Configuration:
     try:
         await kube_config.load_kube_config(config_file=file, client_configuration=configuration)
     except Exception as error:  # the loader raises whatever its YAML, files and plugins raise
-        raise StartError(f"kubeconfig {file} cannot be used: {error}") from error
+        raise _unusable(file, error) from error
     if not configuration.host or "://" not in configuration.host:
         raise StartError(f"kubeconfig {file} names no server in its current context")
     return configuration
+
+
+def _unusable(file: str | None, error: Exception) -> StartError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return StartError(f"kubeconfig {file} cannot be used: {reason}")
 
 
 def _ssl_context(configuration: Configuration) -> ssl.SSLContext:

@@ -66,11 +66,13 @@ class Informer:
         self.synced = asyncio.Event()
         self.last_contact: float | None = None
         self.last_error: ApiError | None = None
+        self.list_kind = f"{resource.gvk.kind}List"
         self._client = client
         self._params = {"labelSelector": label_selector} if label_selector else {}
         self._sleep = sleep
         self._handlers: list[Handler] = []
         self._version: str | None = None
+        self._broken = False
 
     def add_handler(self, handler: Handler) -> None:
         """Report every change to ``handler`` from now on; objects already known are reported to it at once."""
@@ -78,25 +80,36 @@ class Informer:
         for key in self.store:
             handler(Change("added", None, self.store.get(key), initial=True))
 
+    def version(self, seconds: float) -> str | None:
+        """The resource version that the store is at, if the server was heard within that many seconds.
+
+        None where the store may be behind: before the first list, during another one, since a watch broke.
+        """
+        if self._broken or self._version is None or self.last_contact is None:
+            return None
+        return self._version if asyncio.get_running_loop().time() - self.last_contact < seconds else None
+
     async def run(self) -> None:
         """List and watch until cancelled."""
         failures = 0
         while True:
+            contact = self.last_contact
             try:
                 if self._version is None:
                     await self._list()
-                failures = 0
                 await self._watch()
+                failures = 0
                 await self._sleep(random.uniform(0.1, 0.5))  # noqa: S311 - a server that ends watches at once is spared
             except Gone:
                 self._version = None
             except ApiError as error:
-                failures += 1
+                failures = failures + 1 if self.last_contact == contact else 1
                 await self._pause(error, failures)
 
     async def _pause(self, error: ApiError, failures: int) -> None:
         """Wait before the next try; the first failure may be a mere drop and is not worth a line."""
         self.last_error = error
+        self._broken = True
         if error.status == 404:
             self._version = None  # the kind is gone: list again when it is back
         elif error.status == 401:
@@ -132,6 +145,7 @@ class Informer:
             params["continue"] = metadata["continue"]
         for key in self.store.keys_besides(seen, ""):
             self._remove(key)
+        self.list_kind = page.get("kind") or self.list_kind
         self._version = metadata["resourceVersion"]
         self._touch()
         self.synced.set()
@@ -177,5 +191,6 @@ class Informer:
             handler(change)
 
     def _touch(self) -> None:
+        self._broken = False
         with suppress(RuntimeError):
             self.last_contact = asyncio.get_running_loop().time()

@@ -5,46 +5,92 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from ansible_operator.kube.access import Permissions
 from ansible_operator.kube.client import Client
 from ansible_operator.kube.informer import Handler, Informer
 from ansible_operator.model.errors import StartError
 from ansible_operator.model.gvk import GVK, Resource
+from ansible_operator.telemetry.logs import get_logger
+
+log = get_logger("informer")
 
 
 class Informers:
     """Starts informers and keeps them running. ``namespaces`` are the watched ones; none means all."""
 
     def __init__(self, client: Client, namespaces: Sequence[str]) -> None:
+        self.permissions = Permissions(client)
         self._client = client
         self._namespaces = tuple(namespaces) or ("",)
         self._running: dict[tuple[GVK, str, str], tuple[Informer, asyncio.Task[None]]] = {}
+        self._forbidden: set[Informer] = set()
 
     def watches(self, namespace: str) -> bool:
         """Whether objects in this namespace (empty: cluster-scoped) are watched."""
         return "" in self._namespaces or namespace in self._namespaces
 
-    def ensure(self, resource: Resource, handler: Handler, label_selector: str = "") -> list[Informer]:
-        """Report the changes of a kind, in all watched namespaces, to ``handler``."""
-        namespaces = self._namespaces if resource.namespaced else ("",)
-        return [self._ensure(resource, namespace, label_selector, handler) for namespace in namespaces]
+    def ensure(
+        self, resource: Resource, handler: Handler, label_selector: str = "", *, required: bool = True
+    ) -> list[Informer]:
+        """Report the changes of a kind, in all watched namespaces, to ``handler``.
 
-    def _ensure(self, resource: Resource, namespace: str, label_selector: str, handler: Handler) -> Informer:
+        What is not ``required`` is not watched where RBAC forbids it; that is said once.
+        """
+        namespaces = self._namespaces if resource.namespaced else ("",)
+        return [self._ensure(resource, namespace, label_selector, handler, required) for namespace in namespaces]
+
+    def whole(self, group: str, version: str, plural: str, namespace: str) -> Informer | None:
+        """The informer that holds all objects of a kind in a namespace (empty: everywhere), if there is one."""
+        for (gvk, where, label_selector), (informer, _) in self._running.items():
+            if (
+                informer.resource.plural == plural
+                and (gvk.group, gvk.version) == (group, version)
+                and where in ("", namespace)
+                and not label_selector
+            ):
+                return informer
+        return None
+
+    def _ensure(
+        self, resource: Resource, namespace: str, label_selector: str, handler: Handler, required: bool
+    ) -> Informer:
         key = (resource.gvk, namespace, label_selector)
         if key not in self._running:
             informer = Informer(self._client, resource, namespace, label_selector)
-            task = asyncio.create_task(informer.run(), name=f"informer {resource.gvk} {namespace}")
+            work = informer.run() if required else self._run_if_allowed(informer)
+            task = asyncio.create_task(work, name=f"informer {resource.gvk} {namespace}")
             self._running[key] = (informer, task)
         informer = self._running[key][0]
         informer.add_handler(handler)
         return informer
 
+    async def _run_if_allowed(self, informer: Informer) -> None:
+        resource, namespace = informer.resource, informer.namespace
+        if not await self.permissions.may_watch(resource, namespace):
+            self._forbidden.add(informer)
+            log.warning(
+                "not watched: the operator may not list and watch this kind; grant it and restart",
+                kind=str(resource.gvk),
+                namespace=namespace or "all namespaces",
+            )
+            return
+        await informer.run()
+
     def unsynced(self) -> list[Informer]:
         """Informers that have not read their first list yet."""
-        return [informer for informer, _ in self._running.values() if not informer.synced.is_set()]
+        return [
+            informer
+            for informer, _ in self._running.values()
+            if not informer.synced.is_set() and informer not in self._forbidden
+        ]
 
     def dead(self) -> list[str]:
         """Informers whose task has ended, which only a fault of ours can bring about."""
-        return [task.get_name() for _, task in self._running.values() if task.done()]
+        return [
+            task.get_name()
+            for informer, task in self._running.values()
+            if task.done() and informer not in self._forbidden
+        ]
 
     async def wait_for_sync(self, seconds: float) -> None:
         """Wait for the first lists. Raises StartError, with the reason and the cure, after that many seconds."""

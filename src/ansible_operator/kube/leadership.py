@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from ansible_operator.kube.client import Client
+from ansible_operator.kube.client import Client, Observe
 from ansible_operator.kube.connection import connect
 from ansible_operator.kube.lease import Election, LeaderElector
 from ansible_operator.model.errors import StartError
@@ -24,11 +24,12 @@ _REQUEST_TIMEOUT = 5.0
 class Leadership:
     """Takes part in an election. ``elected`` and ``lost`` are set in the loop that made this object."""
 
-    def __init__(self, election: Election, environment: Mapping[str, str]) -> None:
+    def __init__(self, election: Election, environment: Mapping[str, str], observe: Observe) -> None:
         self.elected = asyncio.Event()
         self.lost = asyncio.Event()
         self._election = election
         self._environment = environment
+        self._observe = observe
         self._home = asyncio.get_running_loop()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._work: asyncio.Task[None] | None = None
@@ -47,7 +48,7 @@ class Leadership:
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
         connection = await connect(self._environment)
-        elector = LeaderElector(Client(connection, _REQUEST_TIMEOUT), self._election)
+        elector = LeaderElector(Client(connection, _REQUEST_TIMEOUT, self._observe), self._election)
         self._work = asyncio.create_task(self._campaign(elector))
         try:
             await self._work

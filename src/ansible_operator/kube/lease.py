@@ -60,11 +60,19 @@ class LeaderElector:
     async def hold(self) -> None:
         """Renew until that has failed for the renew deadline; then we are no longer the leader."""
         renewed = self._clock()
-        while self._clock() - renewed < self._election.renew_deadline:
-            await self._sleep(self._election.retry_period)
-            if await self._try():
-                renewed = self._clock()
+        while (left := renewed + self._election.renew_deadline - self._clock()) > 0:
+            await self._sleep(min(self._election.retry_period, left))
+            started = self._clock()  # others count from when a renewal was asked for, or later
+            if await self._try_within(renewed + self._election.renew_deadline - started):
+                renewed = started
         log.error("lost leadership", lease=str(self._election.key))
+
+    async def _try_within(self, seconds: float) -> bool:
+        """An attempt that hangs must not carry us beyond the time in which we are the leader for sure."""
+        try:
+            return await asyncio.wait_for(self._try(), seconds) if seconds > 0 else False
+        except TimeoutError:
+            return False
 
     async def release(self) -> None:
         """Give the lease back, if we hold it."""

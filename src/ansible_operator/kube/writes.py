@@ -14,7 +14,9 @@ from ansible_operator.kube.client import Client
 from ansible_operator.model.errors import Conflict, NotFound, TooManyRequests, Unavailable
 from ansible_operator.model.gvk import Object, ObjectKey, Resource
 
-_ATTEMPTS = 6
+_ATTEMPTS = 20
+_LONGEST_WAIT = 2.0
+"""Seconds between two tries; together about half a minute, in which even a busy writer leaves a gap."""
 
 
 class Writer:
@@ -67,7 +69,7 @@ class Writer:
             except (Conflict, TooManyRequests, Unavailable) as error:
                 if attempt == _ATTEMPTS:
                     raise
-                await asyncio.sleep(error.retry_after or 0.05 * 2**attempt)
+                await asyncio.sleep(error.retry_after or min(0.05 * 2**attempt, _LONGEST_WAIT))
 
     async def _once(
         self, key: ObjectKey, uid: str, patch: Callable[[Object], dict[str, Any] | None], subresource: str

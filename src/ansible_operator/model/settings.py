@@ -41,6 +41,7 @@ class Settings:
     ansible_roles_path: str
     ansible_collections_path: str
     ansible_args: str
+    cold: bool
     ansible_log_events: str
     debug_logs: bool
     reconcile_period: float
@@ -53,6 +54,7 @@ class Settings:
     user_metrics_address: Address
     probe_address: Address
     proxy_port: int
+    proxy_allow_anonymous: bool
     graceful_shutdown_timeout: float
     leader_election: LeaderElection
     log_level: str

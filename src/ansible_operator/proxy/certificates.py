@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
+import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -105,15 +106,12 @@ def _load(
     context: ssl.SSLContext, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey, directory: Path
 ) -> None:
     """OpenSSL's Python binding loads keys from files alone."""
-    file = directory / "proxy-server.pem"
-    file.touch(mode=0o600)
-    try:
-        file.write_bytes(
+    with tempfile.NamedTemporaryFile(dir=directory, prefix="proxy-server-") as file:  # mode 0600
+        file.write(
             certificate.public_bytes(serialization.Encoding.PEM)
             + key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
         )
-        context.load_cert_chain(file)
-    finally:
-        file.unlink()
+        file.flush()
+        context.load_cert_chain(Path(file.name))

@@ -20,6 +20,7 @@ from typing import Any
 
 import yaml
 
+from ansible_operator.config import yaml_1_1
 from ansible_operator.kube.client import Client
 from ansible_operator.kube.discovery import Discovery
 from ansible_operator.model.errors import ApiError, NotFound
@@ -116,7 +117,9 @@ def _parse(write: Write) -> dict[str, Any] | None:
 
 
 def _parse_yaml(body: bytes) -> Any:
+    """As the API server reads it, to whom dates are texts."""
     try:
-        return yaml.safe_load(body)
-    except yaml.YAMLError:
+        node = yaml_1_1.compose(body.decode())
+        return None if node is None else yaml_1_1.construct(node)
+    except (yaml.YAMLError, ValueError):
         return None

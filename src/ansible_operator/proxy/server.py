@@ -1,196 +1,236 @@
-"""The proxy's HTTP server: check the token, look at writes, forward, stream the answer back."""
+"""The proxy's HTTP servers: check the token, answer from memory what can be, look at writes, forward the rest."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from ssl import SSLContext
 
 import aiohttp
 from aiohttp import web
-from multidict import CIMultiDict
-from yarl import URL
+from aiohttp.http_exceptions import HttpProcessingError
 
 from ansible_operator.kube.client import Client
+from ansible_operator.kube.definitions import is_definition
 from ansible_operator.kube.discovery import Discovery
 from ansible_operator.model.errors import StartError
-from ansible_operator.model.owner import is_owned
-from ansible_operator.proxy.certificates import Certificates, make_certificates
-from ansible_operator.proxy.grants import Grant, Grants
-from ansible_operator.proxy.ownership import Ownership, Write, child_of
-from ansible_operator.proxy.requestinfo import RequestInfo, request_info
+from ansible_operator.proxy.certificates import make_certificates
+from ansible_operator.proxy.discovered import Discovered
+from ansible_operator.proxy.forward import Body, answer_of, hand_back, invite, read_body
+from ansible_operator.proxy.grants import Grants, Session
+from ansible_operator.proxy.ownership import Ownership, Write
+from ansible_operator.proxy.reads import Reads
+from ansible_operator.proxy.recovery import Recovery, may_show_children, peek
+from ansible_operator.proxy.requestinfo import RequestInfo, Target, is_watch, request_info, target_of
+from ansible_operator.proxy.upgrade import tunnel, wants_upgrade
 from ansible_operator.telemetry.logs import get_logger
 
 log = get_logger("proxy")
 
 HOST = "127.0.0.1"
-_HOP_BY_HOP = frozenset(
-    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding"}
-    | {"upgrade", "host", "authorization", "content-length"}
-)
-_MAX_BODY = 64 * 1024 * 1024
-"""Far above what etcd takes; the API server refuses what is too large for it, in its own words."""
+_SHUTDOWN_SECONDS = 1.0
+_MAX_HEAD = 1024 * 1024
+"""Bytes of a request line or a header, as at the API server: the commands of an exec stand in its URL."""
 
-_MAX_PEEK = 8 * 1024 * 1024
+_MAX_HEADERS = 1000
+_IDLE_SECONDS = 300.0
+"""Longer than clients keep connections they don't use (client-go: 90 s); they close them, not we, under their hands."""
+
+_WITHOUT_EFFECT = ("authentication.k8s.io", "authorization.k8s.io")
+_READS = ("GET", "HEAD", "OPTIONS")
+_Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Proxy:
-    """Runs the server. ``grants`` hands out and revokes the tokens that open it."""
+    """Runs the servers. ``grants`` hands out and revokes the tokens that open the one with TLS."""
 
-    def __init__(self, client: Client, discovery: Discovery, port: int, work_dir: Path) -> None:
+    def __init__(
+        self,
+        client: Client,
+        discovery: Discovery,
+        port: int,
+        work_dir: Path,
+        *,
+        reads: Reads | None = None,
+        anonymous_port: int | None = None,
+    ) -> None:
+        """``reads`` answers from memory, without it all reads go upstream.
+
+        ``anonymous_port``: also serve plain HTTP there, without tokens and owners.
+        """
         self.grants = Grants()
-        self.authority_file = work_dir / "proxy-ca.crt"
         self._work_dir = work_dir
         self._client = client
+        self._discovery = discovery
+        self._discovered = Discovered(discovery)
         self._ownership = Ownership(client, discovery)
+        self._recovery = Recovery(self._ownership)
+        self._reads = reads
         self._port = port
-        self._runner: web.ServerRunner | None = None
+        self._anonymous_port = anonymous_port
+        self._anybody = Session()
+        self._runners: list[web.ServerRunner] = []
 
     @property
     def url(self) -> str:
         """Where runs find the proxy."""
         return f"https://{HOST}:{self._port}"
 
+    @property
+    def anonymous_url(self) -> str | None:
+        """Where whoever comes finds it, if that is allowed."""
+        return None if self._anonymous_port is None else f"http://{HOST}:{self._anonymous_port}"
+
+    @property
+    def authority_file(self) -> Path:
+        """The authority to verify the proxy with. Operators that share a work directory have ports of their own."""
+        return self._work_dir / f"proxy-ca-{self._port}.crt"
+
     async def start(self) -> None:
-        """Listen. Raises StartError where the port is taken. Port 0 takes a free one."""
+        """Listen. Raises StartError where a port is taken. Port 0 takes a free one."""
         certificates = make_certificates(self._work_dir)
-        self._write_authority(certificates)
-        server = web.Server(self._handle, access_log=None)
-        self._runner = web.ServerRunner(server, handler_cancellation=True)
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, HOST, self._port, ssl_context=certificates.context).start()
-        except OSError as error:
-            raise StartError(
-                f"proxy: cannot listen on {HOST}:{self._port}: {error.strerror or error}; "
-                "choose another with --proxy-port"
-            ) from error
-        self._port = self._runner.addresses[0][1]
-
-    async def stop(self) -> None:
-        """Close the server and every connection."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-
-    def _write_authority(self, certificates: Certificates) -> None:
+        if self._anonymous_port is not None:  # the port that users know comes first
+            self._anonymous_port = await self._listen(self._handle_anonymous, self._anonymous_port, None)
+            log.warning("the proxy lets in whoever comes", url=self.anonymous_url)
+        self._port = await self._listen(self._handle, self._port, certificates.context)
         self.authority_file.write_bytes(certificates.authority)
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        grant = self.grants.of_header(request.headers.get("Authorization", ""))
-        if grant is None:
-            return _status(401, "Unauthorized", "the token of this run is missing or no longer valid")
-        info = request_info(request.path)
-        body = await self._body(request, grant, info)
+    async def _listen(self, handler: _Handler, port: int, context: SSLContext | None) -> int:
+        server = web.Server(
+            handler,
+            access_log=None,
+            logger=_ServerLog(logging.getLogger("ansible_operator.proxy.http"), {}),
+            handler_cancellation=True,  # a client that goes away takes its request, a watch for instance, with it
+            auto_decompress=False,
+            max_line_size=_MAX_HEAD,
+            max_field_size=_MAX_HEAD,
+            max_headers=_MAX_HEADERS,
+            keepalive_timeout=_IDLE_SECONDS,
+        )
+        runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
+        await runner.setup()
+        self._runners.append(runner)
         try:
-            return await self._forward(request, grant, info, body)
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            log.warning("API server did not answer", path=request.path, error=str(error))
-            return _status(503, "ServiceUnavailable", f"the API server did not answer: {error}")
+            await web.TCPSite(runner, HOST, port, ssl_context=context).start()
+        except OSError as error:
+            raise StartError(
+                f"proxy: cannot listen on {HOST}:{port}: {error.strerror or error}; choose another with --proxy-port"
+            ) from error
+        bound: int = runner.addresses[0][1]
+        return bound
 
-    async def _body(self, request: web.BaseRequest, grant: Grant, info: RequestInfo | None) -> bytes | None:
-        if not request.can_read_body:
+    async def stop(self) -> None:
+        """Close the servers and every connection."""
+        self.grants.close()
+        self._anybody.close()
+        for runner in self._runners:
+            await runner.cleanup()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        session = self.grants.of_header(request.headers.get("Authorization", ""))
+        if session is None:
+            return _status(401, "Unauthorized", "the token of this run is missing or no longer valid")
+        return await self._serve(request, session)
+
+    async def _handle_anonymous(self, request: web.BaseRequest) -> web.StreamResponse:
+        return await self._serve(request, self._anybody)
+
+    async def _serve(self, request: web.BaseRequest, session: Session) -> web.StreamResponse:
+        target = target_of(request.raw_path)
+        if target is None:
+            return _status(400, "BadRequest", "the request names no path")
+        info = request_info(target.path)
+        with session.request():
+            try:
+                if wants_upgrade(request):
+                    return await tunnel(request, target, self._client.connection)
+                known = await self._from_memory(request, target, info, session)
+                return known if known is not None else await self._forward(request, target, info, session)
+            except (TimeoutError, aiohttp.ClientError, OSError) as error:
+                log.warning("API server did not answer", path=target.path, error=str(error))
+                return _status(503, "ServiceUnavailable", f"the API server did not answer: {error}")
+
+    async def _from_memory(
+        self, request: web.BaseRequest, target: Target, info: RequestInfo | None, session: Session
+    ) -> web.StreamResponse | None:
+        if request.method != "GET" or session.grant is None:
             return None
-        body = await _read(request)
-        encoded = "Content-Encoding" in request.headers
-        # A body that does not say what it is (kubectl create --raw) is JSON to the API server.
-        content_type = request.content_type if "Content-Type" in request.headers else "application/json"
-        if encoded or info is None or not self._ownership.may_create(request.method, info, content_type):
-            return body
-        dry_run = bool(request.query.get("dryRun"))
-        return await self._ownership.prepare(grant, Write(request.method, info, content_type, dry_run, body))
+        if info is None:
+            document = await self._discovered.find(request, target, session)
+            if document is None:
+                return None
+            return web.Response(body=document.body, headers=document.headers)
+        found = self._reads.find(request, target, info, session) if self._reads is not None else None
+        if found is None:
+            return None
+        if session.grant.inject:
+            self._recovery.from_objects(session.grant, found.resource, found.objects)
+        return web.Response(body=found.body, headers={"Content-Type": "application/json", "X-Cache": "HIT"})
 
     async def _forward(
-        self, request: web.BaseRequest, grant: Grant, info: RequestInfo | None, body: bytes | None
+        self, request: web.BaseRequest, target: Target, info: RequestInfo | None, session: Session
     ) -> web.StreamResponse:
-        connection = self._client.connection
-        headers = _forwardable(request.headers)
-        headers.update(await connection.headers())
-        async with connection.session.request(
-            request.method,
-            _upstream(connection.base, request.raw_path),
-            headers=headers,
-            data=body,
-            allow_redirects=False,
-            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-        ) as answer:
-            first = await self._peek(request, grant, info, answer)
-            return await _stream(request, answer, first)
+        with await self._noticed(request, info, session):
+            body = await self._body(request, target, info, session)
+            again = not isinstance(body, aiohttp.StreamReader) and (info is None or not info.subresource)
+            async with answer_of(request, target, self._client.connection, body, again=again) as answer:
+                grant = session.grant
+                if (
+                    grant is None
+                    or info is None
+                    or not grant.inject
+                    or request.method != "GET"
+                    or info.subresource
+                    or is_watch(info, target.query)
+                    or not may_show_children(answer)
+                ):
+                    return await hand_back(request, answer)
+                first, whole = await peek(answer)
+                if whole:
+                    await self._recovery.from_answer(grant, info, first)
+                return await hand_back(request, answer, first)
 
-    async def _peek(
-        self, request: web.BaseRequest, grant: Grant, info: RequestInfo | None, answer: aiohttp.ClientResponse
-    ) -> bytes | None:
-        """Read an answer whole if it may show children of the owner that are not watched yet, and report them.
+    async def _noticed(
+        self, request: web.BaseRequest, info: RequestInfo | None, session: Session
+    ) -> AbstractContextManager[None]:
+        """While it lasts, what the request may change is not told from memory."""
+        if request.method in _READS or (info is not None and info.group in _WITHOUT_EFFECT):
+            return nullcontext()
+        if info is not None and is_definition(info.group, info.plural):
+            self._discovery.served.changed()
+        if self._reads is None:
+            return nullcontext()
+        stored = info is not None and await self._ownership.resource(info) is not None
+        return self._reads.writing(session, (info.group, info.plural) if info is not None and stored else None)
 
-        That is how dependents are found again after a restart: the play reads them, and changes nothing.
-        """
-        if (
-            not grant.inject
-            or request.method != "GET"
-            or info is None
-            or info.subresource
-            or "watch" in request.query
-            or answer.status != 200
-            or answer.content_type != "application/json"
-            or "Content-Encoding" in answer.headers
-            or (answer.content_length or 0) > _MAX_PEEK
-        ):
+    async def _body(self, request: web.BaseRequest, target: Target, info: RequestInfo | None, session: Session) -> Body:
+        """What to send upstream: the body as it comes, or, where it may create an object, with an owner in it."""
+        if not request.can_read_body:
             return None
-        body = await answer.read()
-        await self._report_children(grant, info, body)
-        return body
-
-    async def _report_children(self, grant: Grant, info: RequestInfo, body: bytes) -> None:
-        if grant.owner.uid.encode() not in body and grant.owner.type_annotation.encode() not in body:
-            return
-        try:
-            answer = json.loads(body)
-        except ValueError:
-            return
-        items = answer.get("items") if not info.name else [answer]
-        owned = [item for item in items or () if isinstance(item, dict) and is_owned(item, grant.owner)]
-        resource = await self._ownership.resource(info) if owned else None
-        if resource is not None:
-            for item in owned:
-                grant.on_child(child_of(grant.owner, resource, item["metadata"].get("namespace", "")))
+        # A body that does not say what it is (kubectl create --raw) is JSON to the API server.
+        content_type = request.content_type if "Content-Type" in request.headers else "application/json"
+        grant = session.grant
+        if (
+            grant is None
+            or info is None
+            or "Content-Encoding" in request.headers
+            or not self._ownership.may_create(request.method, info, content_type)
+        ):
+            invite(request)
+            return request.content
+        dry_run = any(target.query.get("dryRun", ()))
+        write = Write(request.method, info, content_type, dry_run, await read_body(request))
+        return await self._ownership.prepare(grant, write)
 
 
-async def _stream(request: web.BaseRequest, answer: aiohttp.ClientResponse, first: bytes | None) -> web.StreamResponse:
-    """Hand the answer on as it comes. One that breaks off upstream breaks off here: a cut never looks whole."""
-    response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=_forwardable(answer.headers))
-    if answer.content_length is not None:
-        response.content_length = answer.content_length
-    await response.prepare(request)
-    try:
-        if first is not None:
-            await response.write(first)
-        async for chunk in answer.content.iter_any():
-            await response.write(chunk)
-        await response.write_eof()
-    except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        log.debug("answer broke off", path=request.path, error=str(error))
-        if request.transport is not None:
-            request.transport.abort()
-    return response
+class _ServerLog(logging.LoggerAdapter[logging.Logger]):
+    """aiohttp's log. What a client sent that is no HTTP is its own fault, and no reason for a traceback."""
 
-
-async def _read(request: web.BaseRequest) -> bytes:
-    """The whole body; aiohttp's own limit is for public servers."""
-    body = bytearray()
-    async for chunk in request.content.iter_any():
-        body += chunk
-        if len(body) > _MAX_BODY:
-            raise web.HTTPRequestEntityTooLarge(max_size=_MAX_BODY, actual_size=len(body))
-    return bytes(body)
-
-
-def _forwardable(headers: Mapping[str, str]) -> CIMultiDict[str]:
-    """The headers that belong to the message and not to one connection, and no credentials."""
-    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in _HOP_BY_HOP)
-
-
-def _upstream(base: URL, raw_path: str) -> URL:
-    """The same path and query at the API server, byte for byte."""
-    return URL(f"{base.origin()}{base.raw_path.rstrip('/')}{raw_path}", encoded=True)
+    def exception(self, msg: object, *args: object, exc_info: object = True, **kwargs: object) -> None:
+        level = logging.DEBUG if isinstance(exc_info, HttpProcessingError) else logging.ERROR
+        self.logger.log(level, msg, *args, exc_info=exc_info)  # type: ignore[arg-type]
 
 
 def _status(code: int, reason: str, message: str) -> web.Response:

@@ -16,23 +16,23 @@ from ansible_operator.kube.writes import Writer
 from ansible_operator.model.annotations import RunOptions, run_options
 from ansible_operator.model.casing import clashes
 from ansible_operator.model.errors import NotFound, RunError
-from ansible_operator.model.events import Event, Outcome, Progress, outcome_of
+from ansible_operator.model.events import Outcome, RunEnd
 from ansible_operator.model.gvk import Object, ObjectKey, Resource
 from ansible_operator.model.owner import Owner
 from ansible_operator.model.params import extra_vars
 from ansible_operator.model.predicates import labels_of
+from ansible_operator.model.redaction import Redactor
 from ansible_operator.model.watch import Content, Watch
 from ansible_operator.proxy.grants import Child, Grant
 from ansible_operator.proxy.server import Proxy
-from ansible_operator.reconcile.event_log import EventLog
+from ansible_operator.reconcile.collector import Collector, Phases
+from ansible_operator.reconcile.event_log import EventLog, shows_output
+from ansible_operator.reconcile.failure_events import FailureEvents
 from ansible_operator.reconcile.status import StatusWriter
-from ansible_operator.runner.artifacts import output_tail, purge
+from ansible_operator.runner.artifacts import purge
 from ansible_operator.runner.interface import Access, Runner, RunRequest
 from ansible_operator.telemetry.logs import get_logger
 from ansible_operator.telemetry.metrics import Metrics
-
-_DEBUG_OUTPUT = 1024 * 1024
-"""Bytes of a run's output that ANSIBLE_DEBUG_LOGS shows at most."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Policy:
-    """Settings of the runs of one watch; times in seconds."""
+    """Settings of the runs of one watch; times in seconds. ``ansible_verbosity`` is ANSIBLE_VERBOSITY as it stands."""
 
     options: RunOptions
     run_timeout: float
@@ -58,11 +58,12 @@ class Policy:
     log_events: str
     debug_logs: bool
     work_dir: Path
+    ansible_verbosity: str = ""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What every reconciler of the operator shares."""
+    """What every reconciler of the operator shares. Without ``events`` no Kubernetes Events are written."""
 
     client: Client
     proxy: Proxy
@@ -70,6 +71,7 @@ class Tools:
     metrics: Metrics
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     random: random.Random = field(default_factory=random.Random)
+    events: FailureEvents | None = None
 
 
 class Reconciler:
@@ -116,18 +118,26 @@ class Reconciler:
             return await self._cannot_start(obj, key, str(error), log)
         for complaint in complaints:
             log.warning("annotation ignored", problem=complaint)
+        asked = time.monotonic()
         obj = await self._status.started(key, obj) or obj
         started = time.monotonic()
         try:
             outcome = await self._play(obj, key, options, finalizing=finalizing, log=log)
         except RunError as error:
             return await self._cannot_start(obj, key, str(error), log)
-        self._tools.metrics.run_ended(self._watch.gvk, outcome.succeeded, time.monotonic() - started)
-        return await self._finish(obj, key, options, outcome, finalizing=finalizing, log=log)
+        ended = time.monotonic()
+        self._tools.metrics.run_ended(self._watch.gvk, outcome.succeeded, ended - started)
+        try:
+            return await self._finish(obj, key, options, outcome, finalizing=finalizing, log=log)
+        finally:
+            writing = (started - asked) + (time.monotonic() - ended)
+            self._tools.metrics.phase_ended(self._watch.gvk, "status", writing)
 
     async def _cannot_start(self, obj: Object, key: ObjectKey, message: str, log: FilteringBoundLogger) -> Result:
         log.error("run not started", error=message)
         self._tools.metrics.run_ended(self._watch.gvk, False, 0.0)
+        if self._tools.events is not None:
+            await self._tools.events.failed(obj, message)
         await self._status.not_started(key, obj, message)
         return Result(failed=True)
 
@@ -139,7 +149,10 @@ class Reconciler:
         log = log.bind(job=ident)
         owner = Owner(self._watch.gvk, key, obj["metadata"]["uid"])
         grants = self._tools.proxy.grants
-        token = grants.issue(Grant(owner, self._policy.inject_owner, self._on_child))
+        token = grants.issue(Grant(owner, self._policy.inject_owner, self._on_child, self._watch.blacklist))
+        redactor, phases = Redactor(), Phases()
+        redactor.add(token)
+        redactor.learn(obj)
         request = RunRequest(
             directory=self._directory(key),
             ident=ident,
@@ -150,19 +163,34 @@ class Reconciler:
             verbosity=options.verbosity,
             max_artifacts=options.max_runner_artifacts,
             timeout=self._policy.run_timeout,
+            on_begin=phases.begun,
             on_over=lambda: grants.revoke(token),
         )
-        collector = _Collector(EventLog(log, self._policy.log_events))
+        raw = shows_output(obj, self._policy.ansible_verbosity)
+        events = EventLog(log, self._policy.log_events, redactor, raw=raw)
+        collector = Collector(events, redactor, phases, keep_output=self._policy.debug_logs)
         log.info("run started", finalizing=finalizing)
         end = await self._tools.runner.run(request, collector)
+        return await self._judge(obj, end, collector, phases.ended(), log)
+
+    async def _judge(
+        self, obj: Object, end: RunEnd, collector: Collector, phases: dict[str, float], log: FilteringBoundLogger
+    ) -> Outcome:
+        """The verdict on a run, told to all who want to know."""
+        for phase, duration in phases.items():
+            self._tools.metrics.phase_ended(self._watch.gvk, phase, duration)
         if self._policy.debug_logs:
-            log.info("output", stdout=output_tail(request.directory, ident, _DEBUG_OUTPUT))
-        outcome = outcome_of(collector.progress, end, run_timeout=self._policy.run_timeout)
+            log.info("output", stdout=collector.output)
+        outcome = collector.outcome(end, self._policy.run_timeout)
+        seconds = {phase: round(duration, 3) for phase, duration in phases.items()}
         summary = {"ok": outcome.stats.ok, "changed": outcome.stats.changed, "failures": outcome.stats.failures}
+        log = log.bind(**summary, recap=collector.recap, seconds=seconds)
         if outcome.succeeded:
-            log.info("run succeeded", **summary)
-        else:
-            log.error("run failed", **summary, error=outcome.message, exit_code=end.exit_code)
+            log.info("run succeeded")
+            return outcome
+        log.error("run failed", error=outcome.message, exit_code=end.exit_code)
+        if self._tools.events is not None and not end.cancelled:
+            await self._tools.events.failed(obj, outcome.message, collector.failed_task)
         return outcome
 
     async def _finish(
@@ -175,9 +203,13 @@ class Reconciler:
         finalizing: bool,
         log: FilteringBoundLogger,
     ) -> Result:
-        """Write the status, take the finalizer off after a good finalizing run, and say when to come back."""
+        """Write the status, take the finalizer off after a good finalizing run, and say when to come back.
+
+        A finalizing run that asks for another keeps the finalizer: it is not done yet.
+        """
         uid = obj["metadata"]["uid"]
-        if outcome.succeeded and finalizing and self._watch.finalizer is not None:
+        finalized = outcome.succeeded and finalizing and outcome.requeue_after is None
+        if finalized and self._watch.finalizer is not None:
             await self._writer.remove_finalizer(key, uid, self._watch.finalizer.name)
             log.info("finalizer removed")
             return Result()
@@ -211,15 +243,3 @@ class Reconciler:
 
     def _purge(self, key: ObjectKey) -> None:
         purge(self._directory(key), self._policy.work_dir / "runner")
-
-
-class _Collector:
-    """Folds the events of a run as they come, and logs them."""
-
-    def __init__(self, log: EventLog) -> None:
-        self.progress = Progress()
-        self._log = log
-
-    def __call__(self, event: Event) -> None:
-        self.progress = self.progress.after(event)
-        self._log(event)

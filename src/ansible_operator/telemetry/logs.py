@@ -1,6 +1,7 @@
 """One stream of structured logs on standard error: a constant message with fields, as JSON or as text.
 
-Everything that logs through the standard library (aiohttp, asyncio) comes out of the same stream.
+Everything that logs through the standard library (aiohttp, asyncio) comes out of the same stream. Whoever speaks, what
+looks like a credential is hidden; what runs say has been looked at before, with more knowledge (``model.redaction``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import sys
 from typing import TextIO
 
 import structlog
-from structlog.typing import FilteringBoundLogger, Processor
+from structlog.typing import EventDict, FilteringBoundLogger, Processor
+
+from ansible_operator.model.credentials import without_credentials
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 FORMATS = ("json", "console")
@@ -47,12 +50,23 @@ def configure(level: str, log_format: str, stream: TextIO | None = None) -> None
 
 def _renderer(log_format: str, stream: TextIO) -> list[Processor]:
     if log_format == "console":
-        return [structlog.dev.ConsoleRenderer(colors=stream.isatty(), pad_event_to=40, timestamp_key="ts")]
+        console = structlog.dev.ConsoleRenderer(
+            colors=stream.isatty(),
+            pad_event_to=40,
+            timestamp_key="ts",
+            exception_formatter=structlog.dev.plain_traceback,  # rich's, the default, shows the values of variables
+        )
+        return [_hide_credentials, console]
     return [
         structlog.processors.format_exc_info,
+        _hide_credentials,
         structlog.processors.EventRenamer("msg"),
         structlog.processors.JSONRenderer(),
     ]
+
+
+def _hide_credentials(_logger: object, _method: str, record: EventDict) -> EventDict:
+    return {key: without_credentials(value) if isinstance(value, str) else value for key, value in record.items()}
 
 
 def get_logger(name: str) -> FilteringBoundLogger:

@@ -1,19 +1,67 @@
-"""Metrics that content reports: ``POST /metrics`` with the JSON that ``operator_sdk.util.osdk_metric`` sends."""
+"""Metrics that content reports: ``POST /metrics`` with the JSON that ``operator_sdk.util.osdk_metric`` sends.
+
+Bounded: at most ``MAX_SERIES`` names; one more is refused, since a name made of an object's would never go away.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from ansible_operator.model.settings import Address
 from ansible_operator.telemetry.endpoints import Endpoint
+from ansible_operator.telemetry.metrics import BUCKETS
 
-_Series = Counter | Gauge | Histogram | Summary
-_KINDS: dict[str, type[_Series]] = {"counter": Counter, "gauge": Gauge, "histogram": Histogram, "summary": Summary}
+URL_VARIABLE = "ANSIBLE_OPERATOR_USER_METRICS_URL"
+"""Environment variable by which ``osdk_metric`` finds the server."""
+
+MAX_SERIES = 1000
+_EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104 - what a person may have asked for
+
+
+class _NamedCounter(Collector):
+    """A counter under exactly the name it was given, as Go's client has it; Python's would add ``_total``."""
+
+    def __init__(self, name: str, description: str, registry: CollectorRegistry) -> None:
+        self._metric = Metric(name, description, "unknown")
+        self._value = 0.0
+        registry.register(self)
+
+    def inc(self, amount: float = 1) -> None:
+        self._value += amount
+
+    def describe(self) -> Iterator[Metric]:
+        yield self._metric
+
+    def collect(self) -> Iterator[Metric]:
+        metric = Metric(self._metric.name, self._metric.documentation, "unknown")
+        metric.add_sample(metric.name, {}, self._value)
+        yield metric
+
+
+def _counter(name: str, description: str, registry: CollectorRegistry) -> Counter | _NamedCounter:
+    if name.endswith("_total"):
+        return Counter(name, description, registry=registry)
+    return _NamedCounter(name, description, registry)
+
+
+def _histogram(name: str, description: str, registry: CollectorRegistry) -> Histogram:
+    return Histogram(name, description, registry=registry, buckets=BUCKETS)
+
+
+_Series = Counter | _NamedCounter | Gauge | Histogram | Summary
+_KINDS: dict[str, Callable[[str, str, CollectorRegistry], _Series]] = {
+    "counter": _counter,
+    "gauge": lambda name, description, registry: Gauge(name, description, registry=registry),
+    "histogram": _histogram,
+    "summary": lambda name, description, registry: Summary(name, description, registry=registry),
+}
 
 
 class UserMetrics:
@@ -21,10 +69,13 @@ class UserMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
-        self._series: dict[str, _Series] = {}
+        self._series: dict[str, tuple[str, _Series]] = {}
 
     def report(self, document: Any) -> None:
-        """Count what a document reports. Raises ValueError, naming the field and the cure."""
+        """Count what a document reports; without anything to do it only makes the series known.
+
+        Raises ValueError, naming the field and the cure.
+        """
         if not isinstance(document, Mapping) or not document.get("name"):
             raise ValueError("name is missing; send {name, description, and one of counter, gauge, histogram, summary}")
         kinds = [kind for kind in _KINDS if document.get(kind) is not None]
@@ -37,21 +88,21 @@ class UserMetrics:
         _OPERATIONS[kind](self._named(str(document["name"]), str(document.get("description") or ""), kind), operation)
 
     def _named(self, name: str, description: str, kind: str) -> Any:
-        series = self._series.get(name)
-        if series is None:
-            series = self._series[name] = _KINDS[kind](name, description or name, registry=self._registry)
-        if not isinstance(series, _KINDS[kind]):
+        if name not in self._series:
+            if len(self._series) >= MAX_SERIES:
+                raise ValueError(f"there are {MAX_SERIES} series already; use few names, and none made of an object's")
+            self._series[name] = (kind, _KINDS[kind](name, description or name, self._registry))
+        known, series = self._series[name]
+        if known != kind:
             raise ValueError(f"{name} is not a {kind}; use another name, or the type it was first reported with")
         return series
 
 
-def _count(series: Counter, operation: Mapping[str, Any]) -> None:
+def _count(series: Counter | _NamedCounter, operation: Mapping[str, Any]) -> None:
     if operation.get("increment"):
         series.inc()
-    elif "add" in operation:
+    elif operation.get("add") is not None:
         series.inc(_number(operation, "add", at_least_0=True))
-    else:
-        raise ValueError("counter: nothing to do; send increment: true, or add: a number of at least 0")
 
 
 def _gauge(series: Gauge, operation: Mapping[str, Any]) -> None:
@@ -67,12 +118,11 @@ def _gauge(series: Gauge, operation: Mapping[str, Any]) -> None:
         series.set_to_current_time()
     elif operation.get("set") is not None:
         series.set(_number(operation, "set"))
-    else:
-        raise ValueError("gauge: nothing to do; send increment, decrement, add, subtract, set or set_to_current_time")
 
 
 def _observe(series: Histogram | Summary, operation: Mapping[str, Any]) -> None:
-    series.observe(_number(operation, "observe"))
+    if operation.get("observe") is not None:
+        series.observe(_number(operation, "observe"))
 
 
 _OPERATIONS: dict[str, Callable[[Any, Mapping[str, Any]], None]] = {
@@ -88,6 +138,14 @@ def _number(operation: Mapping[str, Any], field: str, *, at_least_0: bool = Fals
     if isinstance(value, bool) or not isinstance(value, int | float) or (at_least_0 and value < 0):
         raise ValueError(f"{field} is {value!r}; send a number{' of at least 0' if at_least_0 else ''}")
     return float(value)
+
+
+def environment_of(address: Address) -> dict[str, str]:
+    """What tells runs where the server is; nothing where it is off."""
+    if address.port == 0:
+        return {}
+    host = "127.0.0.1" if address.host in _EVERYWHERE else address.host
+    return {URL_VARIABLE: f"http://{f'[{host}]' if ':' in host else host}:{address.port}/metrics"}
 
 
 def user_metrics(address: Address, registry: CollectorRegistry) -> Endpoint:

@@ -1,4 +1,4 @@
-"""What a run has seen of a Secret stands in nothing that is shown of it, whatever the Secret holds and whatever form it is in."""
+"""What a run has seen of a Secret stands in nothing that is shown of it, whatever it holds and in whatever form."""
 
 from __future__ import annotations
 
@@ -113,6 +113,18 @@ def test_no_secret_is_left_where_a_text_is_cut(secret: str, limit: int) -> None:
     assert secret.strip() not in shown
     for length in range(4, len(secret) + 1):  # nor a part of it at the cut
         assert not shown.partition(" ... (")[0].endswith(secret[:length])
+
+
+def test_a_password_in_a_url_is_not_shown_where_the_cut_makes_it_look_like_something_else() -> None:
+    text = "see https://me:pa55w0rd-that-is-rather-long-too@db/x and so on"
+    for limit in range(len(text)):
+        assert "rd-that" not in Redactor().shortened(text, limit)
+
+
+def test_nor_is_a_part_of_a_secret_with_blanks_where_the_cut_is_at_a_blank() -> None:
+    text = "they say correct horse b and so on"
+    for limit in range(len(text)):
+        assert "corr" not in knowing("correct horse b").shortened(text, limit)
 
 
 @given(st.text("abcdefghijklmnop", min_size=40, max_size=200), st.integers(16, 39))

@@ -1,4 +1,4 @@
-"""Where the data of Secrets is found: in objects, in a module's arguments, in patches and diffs, in JSON and YAML texts."""
+"""Where the data of Secrets is found: in objects, arguments, patches and diffs, in JSON and YAML texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def found(document: Any) -> set[str]:
         {"module_args": {"kind": None, "definition": SECRET}},
         {"kind": "Secret", "diff": {"before": {"data": {"a": "YWFh"}}, "after": {"data": {"a": "YmJi"}}}},
         {"diff": {"before": {"data": {"a": "YWFh"}}, "after": {"data": {"a": "YmJi"}}}, "result": {"kind": "Secret"}},
-        {"kind": "Secret", "patch": [{"op": "add", "path": "/data/a", "value": "YWFh"}, {"path": "/data", "value": {"b": "YmJi"}}]},
+        {"kind": "Secret", "patch": [{"path": "/data/a", "value": "YWFh"}, {"path": "/data", "value": {"b": "YmJi"}}]},
         {"stdout": json.dumps(SECRET)},
         {"stdout": json.dumps({"annotation": json.dumps(SECRET)})},
         {"stdout": yaml.safe_dump(SECRET)},

@@ -1,4 +1,4 @@
-"""Metrics that content reports, as a server that scrapes them sees them: names as given, few, and there from the first word."""
+"""Metrics that content reports, as a server that scrapes sees them: names as given, few, known from the first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def page(*documents: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", ["things", "things_total"])
 def test_a_counter_has_the_name_it_was_given(name: str) -> None:
-    assert page({"name": name, "counter": {"increment": True}}, {"name": name, "counter": {"add": 2.5}}) == [f"{name} 3.5"]
+    assert page({"name": name, "counter": {"increment": True}}, {"name": name, "counter": {"add": 2.5}}) == [
+        f"{name} 3.5"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ STATUSES = ("True", "False", "Unknown")
 FIELDS = frozenset(
     {"type", "status", "reason", "message", "observedGeneration", "lastHeartbeatTime", "lastTransitionTime"}
 )
-_REASON = re.compile(r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")  # as the pattern of metav1.Condition
-_RFC3339 = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(\.\d+)?([+-]\d\d:\d\d|Z)$")
+_REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")  # as the pattern of metav1.Condition
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(\.\d+)?([+-]\d\d:\d\d|Z)", re.ASCII)
 
 
 def check_conditions(conditions):
@@ -33,50 +33,62 @@ def _check(index, condition):
         condition["status"] = str(condition["status"])
     if condition.get("status") not in STATUSES:
         raise ValueError(f"{where}.status is {condition.get('status')!r}; write one of {', '.join(STATUSES)}")
-    if condition.get("reason") and not _REASON.match(condition["reason"]):
+    if condition.get("reason") and not _REASON.fullmatch(str(condition["reason"])):
         raise ValueError(f"{where}.reason is {condition['reason']!r}; write one CamelCase word")
     for field in ("lastHeartbeatTime", "lastTransitionTime"):
-        if condition.get(field) and not _RFC3339.match(str(condition[field])):
+        if condition.get(field) and not _RFC3339.fullmatch(str(condition[field])):
             raise ValueError(
                 f"{where}.{field} is {condition[field]!r}; write an RFC 3339 time such as 2026-01-31T12:00:00Z"
             )
     return condition
 
 
-def merged(old, changes, now):
+def merged(old, changes, now, force=False):
     """The whole new status: ``changes`` as a JSON merge patch, but conditions merged by type.
 
-    A condition without lastTransitionTime keeps the old one while its status is the same, and gets ``now`` otherwise.
+    With ``force`` nothing of the old status stays. A condition without lastTransitionTime keeps the old one while its
+    status is the same, and gets ``now`` otherwise. Raises ValueError, naming the field and the cure.
     """
     conditions = changes.get("conditions")
-    result = _merge_patch(old, {key: value for key, value in changes.items() if key != "conditions"})
+    fields = {key: value for key, value in changes.items() if key != "conditions"}
+    result = _merge_patch({} if force else old, fields)
     if "conditions" in changes and conditions is None:
         result.pop("conditions", None)
     elif conditions is not None:
-        result["conditions"] = merged_conditions(old.get("conditions") or [], conditions, now)
+        before = old.get("conditions") or []
+        timed = [_timed(index, condition, before, now) for index, condition in enumerate(_list_of(conditions))]
+        result["conditions"] = _by_type([] if force else before, timed)
     return result
 
 
-def merged_conditions(old, new, now):
-    """Old conditions with the new ones in their places, by type; others stay untouched, unknown types go to the end."""
-    result = [copy.deepcopy(condition) for condition in old]
+def _list_of(conditions):
+    if isinstance(conditions, list):
+        return conditions
+    raise ValueError("status.conditions is not a list; write a list of conditions")
+
+
+def _timed(index, condition, before, now):
+    """The condition with its lastTransitionTime."""
+    where = f"status.conditions[{index}]"
+    if not isinstance(condition, dict) or not condition.get("type") or "status" not in condition:
+        raise ValueError(f"{where} is not a condition; give it a type and a status")
+    old = next((other for other in before if _is(other, condition["type"])), {})
+    same = old.get("status") == condition["status"]
+    time = condition.get("lastTransitionTime") or (old.get("lastTransitionTime") if same else None) or now
+    return {**condition, "lastTransitionTime": time}
+
+
+def _by_type(old, new):
+    """Old conditions with the new ones in their places; others stay untouched, unknown types go to the end."""
+    result = copy.deepcopy(old)
     for condition in new:
-        place = next((i for i, other in enumerate(result) if other.get("type") == condition["type"]), None)
-        before = result[place] if place is not None else {}
-        timed = {
-            **condition,
-            "lastTransitionTime": condition.get("lastTransitionTime") or _time(before, condition, now),
-        }
-        if place is None:
-            result.append(timed)
-        else:
-            result[place] = timed
+        place = next((i for i, other in enumerate(result) if _is(other, condition["type"])), len(result))
+        result[place : place + 1] = [condition]
     return result
 
 
-def _time(before, condition, now):
-    same = before.get("status") == condition["status"]
-    return (before.get("lastTransitionTime") if same else None) or now
+def _is(condition, kind):
+    return isinstance(condition, dict) and condition.get("type") == kind
 
 
 def _merge_patch(target, patch):

@@ -128,7 +128,7 @@ def write_status(client, resource, params, changes, check_mode):
         instance = resource.get(name=params["name"], namespace=params["namespace"]).to_dict()
         old = instance.get("status") or {}
         now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017 - Python 3.9
-        new = merged({} if params["force"] else old, changes, now)
+        new = merged(old, changes, now, params["force"])
         if new == old:
             return instance, False
         if check_mode:

@@ -43,14 +43,14 @@ import re
 
 from ansible.module_utils.basic import AnsibleModule
 
-DURATION = re.compile(r"^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$")
+DURATION = re.compile(r"0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+")  # as model/durations.py
 
 
 def main():
     """Entry point."""
     module = AnsibleModule(argument_spec={"time": {"type": "str", "required": True}}, supports_check_mode=True)
     period = module.params["time"]
-    if not DURATION.match(period):
+    if not DURATION.fullmatch(period):
         module.fail_json(msg=f"time is {period!r}; write a duration with units h, m, s or ms, for example 1h30m")
     module.exit_json(changed=False, period=period)
 

@@ -1,0 +1,99 @@
+"""Gauges of the watched objects themselves: when they were made, and how their conditions stand.
+
+Bounded: an object's series go with the object; of the conditions of at most ``max_objects`` objects, and of 16 of each
+object, series are shown. Where there are more, the first ones seen keep theirs until they are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from ansible_operator.model.gvk import GVK, Object, ObjectKey
+
+MAX_OBJECTS = 1000
+_MAX_CONDITIONS = 16
+_MAX_TEXT = 316
+"""Characters of a condition's type, as the API conventions allow; a role may write anything."""
+
+_LABELS = ("name", "namespace", "group", "version", "kind")
+_VALUES = {"True": 1.0, "False": 0.0}
+
+
+@dataclass
+class _Seen:
+    created: float
+    conditions: Mapping[str, float] = field(default_factory=dict)
+
+
+class ObjectMetrics(Collector):
+    """What informers have seen last. It may be scraped from another thread."""
+
+    def __init__(self, registry: CollectorRegistry, max_objects: int = MAX_OBJECTS) -> None:
+        self._objects: dict[tuple[GVK, ObjectKey], _Seen] = {}
+        self._with_conditions: set[tuple[GVK, ObjectKey]] = set()
+        self._max_objects = max_objects
+        registry.register(self)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def put(self, gvk: GVK, obj: Object) -> None:
+        """An object is there, or has changed."""
+        place = (gvk, ObjectKey.of(obj))
+        seen = self._objects[place] = _Seen(_created(obj))
+        if place in self._with_conditions or len(self._with_conditions) < self._max_objects:
+            self._with_conditions.add(place)
+            seen.conditions = _conditions(obj)
+
+    def remove(self, gvk: GVK, key: ObjectKey) -> None:
+        """An object is gone, or no longer ours."""
+        self._objects.pop((gvk, key), None)
+        self._with_conditions.discard((gvk, key))
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """The families without series: the registry asks for names at the start."""
+        yield from self._families()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Everything as it stands now."""
+        created, condition = self._families()
+        for (gvk, key), seen in list(self._objects.items()):
+            labels = (key.name, key.namespace, gvk.group, gvk.version, gvk.kind)
+            created.add_metric(labels, seen.created)
+            for kind, value in seen.conditions.items():
+                condition.add_metric((*labels, kind), value)
+        yield from (created, condition)
+
+    @staticmethod
+    def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
+        return (
+            GaugeMetricFamily("resource_created_at_seconds", "When a watched object was made", labels=_LABELS),
+            GaugeMetricFamily(
+                "ansible_operator_condition",
+                "Status conditions of watched objects: 1 True, 0 False, -1 Unknown",
+                labels=(*_LABELS, "type"),
+            ),
+        )
+
+
+def _created(obj: Object) -> float:
+    try:
+        return datetime.fromisoformat(obj["metadata"].get("creationTimestamp", "")).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _conditions(obj: Object) -> dict[str, float]:
+    status = obj.get("status")
+    listed = status.get("conditions") if isinstance(status, Mapping) else None
+    values: dict[str, float] = {}
+    for condition in listed if isinstance(listed, list) else ():
+        if isinstance(condition, Mapping) and condition.get("type") and len(values) < _MAX_CONDITIONS:
+            values[str(condition["type"])[:_MAX_TEXT]] = _VALUES.get(str(condition.get("status")), -1.0)
+    return values

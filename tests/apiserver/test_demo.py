@@ -1,0 +1,89 @@
+"""`make demo`: it shows the real thing, by nothing but the API, and notices when there is nothing to show."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo.cli import main
+from localcluster import Cluster
+from localcluster.processes import marked
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.apiserver
+
+OPERATOR = "system:serviceaccount:aitask-operator-system:aitask-operator-controller-manager"
+
+
+def audited_writes(log: Path, resource: str, subresource: str = "") -> Iterator[dict[str, Any]]:
+    for line in log.read_text().splitlines():
+        event = json.loads(line)
+        target = event.get("objectRef") or {}
+        if (
+            event["verb"] in ("create", "update", "patch", "delete")
+            and event["responseStatus"]["code"] < 300
+            and (target.get("resource"), target.get("subresource", "")) == (resource, subresource)
+        ):
+            yield event
+
+
+def test_the_demo_shows_the_main_job_done_by_the_operators_service_account_and_keep_leaves_it_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "cluster"
+    try:
+        assert main(["--directory", str(directory), "--keep"]) == 0
+        output = capsys.readouterr().out
+        cluster = Cluster.attach(directory)
+
+        statuses = {event["user"]["username"] for event in audited_writes(cluster.audit_log, "aitasks", "status")}
+        assert statuses == {OPERATOR}
+        acts = [event for event in audited_writes(cluster.audit_log, "deployments") if event["verb"] != "create"]
+        assert [(act["objectRef"]["name"], act["user"]["username"], act["verb"]) for act in acts] == [
+            ("web", OPERATOR, "patch"),
+            ("worker", OPERATOR, "patch"),
+        ]
+
+        assert "scaled 3 -> 4" in output and "restarted worker" in output
+        assert "simulated" in output
+        assert "make cluster-down" in output
+        pids = json.loads((directory / "demo/pids.json").read_text())
+        assert {pids["keeper"], pids["operator"]} <= {identity.pid for identity in marked(directory)}
+    finally:
+        Cluster.attach(directory).stop()
+    assert marked(directory) == []
+
+
+def test_the_demo_fails_where_the_operator_does_nothing_and_leaves_nothing_running(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "cluster"
+    with ThreadPoolExecutor(1) as pool:
+        stopped = pool.submit(stop_the_operator_when_the_story_begins, directory)
+        status = main(["--directory", str(directory), "--patience", "20"])
+        stopped.result()
+    output = capsys.readouterr().out
+    assert status == 1
+    assert "not seen within 20 s: the status of web-scale-up shows 45" in output
+    assert marked(directory) == []
+
+
+def stop_the_operator_when_the_story_begins(directory: Path) -> None:
+    pids = directory / "demo/pids.json"
+    until(pids.exists, "the operator is started", 120)
+    cluster = Cluster.attach(directory)
+    kubectl = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig)]
+    until(
+        lambda: subprocess.run([*kubectl, "get", "ns", "aiops-demo"], capture_output=True, check=False).returncode == 0,
+        "the story begins",
+        60,
+    )
+    os.kill(json.loads(pids.read_text())["operator"], signal.SIGSTOP)

@@ -88,6 +88,16 @@ format: venv ## Bring the Python code into the common form
 	.venv/bin/ruff check --fix --select I
 	.venv/bin/ruff format
 
+##@ Measurements (not part of the tests)
+
+.PHONY: bench
+bench: venv collections ## What a reconcile costs, warm beside cold: CPU, latency, memory (BENCH_PEER=program adds a column, ARGS= as in ARGS=--help)
+	@$(CONTENT_ENV) PYTHONPATH=tools $(PY) tests/bench/bench.py $(ARGS)
+
+.PHONY: soak
+soak: venv collections ## Memory, descriptors, processes and files after many runs beside few (ARGS="--runs 1000 --objects 200")
+	@PYTHONPATH=tools $(PY) tests/bench/soak.py $(ARGS)
+
 ##@ Local cluster (plain processes, no container engine)
 
 .PHONY: cluster-build

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lock=requirements/dev.txt stamp=.venv/.stamp
+broken=.venv/.installing    # there while packages are being installed; found at the start, an install was broken off: begin anew
 
 fail() { printf 'make venv: %s\n' "$*" >&2; exit 1; }
 new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
@@ -24,12 +25,18 @@ choose_python() {
     fail "no Python 3.11 or later found; install one, or name it: make venv PYTHON=/path/to/python3.11"
 }
 
+# Two at once would leave a mixture that no later run could mend.
+if command -v flock >/dev/null 2>&1; then
+    exec 9>.venv.lock
+    flock --nonblock 9 || { echo "Another make is at work on .venv; waiting for it"; flock 9; }
+fi
+
 python=$(choose_python)
 want="$PWD $(version "$python")"
 have=$(sed -n 1p "$stamp" 2>/dev/null || true)
 if [ "$want" = "$have" ] && new_enough .venv/bin/python; then
     :
-elif [ -z "$have" ] && [ "$(version .venv/bin/python)" = "$(version "$python")" ]; then
+elif [ -z "$have" ] && [ ! -e "$broken" ] && [ "$(version .venv/bin/python)" = "$(version "$python")" ]; then
     echo "Going on with the .venv that is there"
 else
     [ "$python" != .venv/bin/python ] || python=$(.venv/bin/python -c 'import sys; print(sys._base_executable)')
@@ -43,11 +50,14 @@ pip() { .venv/bin/python -m pip --disable-pip-version-check "$@"; }
 locked="lock $(checksum "$lock")" project="project $(checksum pyproject.toml)"
 if ! grep -qx "$locked" "$stamp" 2>/dev/null; then
     rm -f "$stamp"
+    : >"$broken"
     echo "Installing the locked requirements ($(grep -c '==' "$lock") packages, some minutes the first time)"
     pip install --quiet --require-hashes -r "$lock"
 fi
 if ! grep -qx "$project" "$stamp" 2>/dev/null; then
     rm -f "$stamp"
+    : >"$broken"
     pip install --quiet --no-deps --no-build-isolation -e .
 fi
+rm -f "$broken"
 printf '%s\n' "$want" "$locked" "$project" >"$stamp"

@@ -1,7 +1,9 @@
 """The work queue of one controller, with the promises of controller-runtime's: an item is queued once however often it
 is added, never handled by two workers at once, and queued again if it was added while being handled.
 
-Items wait by priority, then in the order they came. An item that is added again with a higher priority moves up.
+Items wait by priority, then in the order they came; but waiting ages, so that a lower priority is never starved by a
+higher one that keeps coming: each step of priority is worth HEAD_START seconds and no more. An item that is added again
+with a higher priority moves up.
 The queue knows neither Kubernetes nor what an item is; the clock is the event loop's.
 """
 
@@ -29,6 +31,10 @@ class Priority(enum.IntEnum):
     INITIAL_LIST = 5
 
 
+HEAD_START = 30.0
+"""Seconds; the first list of a restart is behind everything else by two to three minutes at most."""
+
+
 @dataclass(frozen=True)
 class Backoff:
     """Exponential delay per item, in seconds; client-go's defaults (contract 4.3)."""
@@ -47,11 +53,16 @@ class ShutDown(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an item stands: by priority, then by number; ``since`` is when it came."""
+    """Where an item stands: by rank, then by number; ``since`` is when it came."""
 
     priority: Priority
     number: int
     since: float
+
+    @property
+    def rank(self) -> float:
+        """The moment it came, with the head start of its priority; smaller goes first."""
+        return self.since + self.priority * HEAD_START
 
 
 class WorkQueue(Generic[T]):
@@ -60,7 +71,7 @@ class WorkQueue(Generic[T]):
     def __init__(self, backoff: Backoff | None = None, clock: Callable[[], float] | None = None) -> None:
         self._backoff = backoff or Backoff()
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
-        self._heap: list[tuple[Priority, int, T]] = []
+        self._heap: list[tuple[float, int, T]] = []
         self._order = itertools.count()
         self._waiting: dict[T, _Place] = {}
         self._active: set[T] = set()
@@ -91,7 +102,7 @@ class WorkQueue(Generic[T]):
             return
         since = queued.since if queued is not None else self._clock()
         place = self._waiting[item] = _Place(priority, next(self._order), since)
-        heapq.heappush(self._heap, (place.priority, place.number, item))
+        heapq.heappush(self._heap, (place.rank, place.number, item))
         self._wakeup.set()
 
     def add_after(self, item: T, delay: float, priority: Priority = Priority.RESYNC) -> None:

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -104,6 +105,7 @@ class Bench:
     def measure(self, name: str, program: str, flags: list[str], rounds: int, burst: int) -> Column:
         """Run one operator through all measurements."""
         column = Column(name)
+        self._kubectl("delete", "benches.bench.example.com", "--all", "-n", "default")  # each would be run at the start
         self._log = self._directory / f"{name}.log"
         log = self._log.open("wb")
         operator = self._operator(program, flags, log)
@@ -202,6 +204,7 @@ def main() -> None:
     parser.add_argument("--burst", type=int, default=20)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that operator and cluster end too
     program = str(Path(sys.executable).parent / "ansible-operator")
     ways = [("warm", program, []), ("cold", program, ["--cold"])]
     if peer := os.environ.get("BENCH_PEER"):

@@ -24,6 +24,7 @@ _NAMES = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "uuid"),
     (re.compile(r"\bj?\d{4,}\.\d+\b"), "number"),
     (re.compile(r"artifacts/\d+"), "artifacts/ident"),
+    (re.compile(r"Paused for [\d.]+ seconds"), "Paused for some seconds"),
     (re.compile(r"^\d{7,}$"), "number"),
     (re.compile(r'"(resourceVersion|uid|creationTimestamp|deletionTimestamp|time)": "[^"]*"'), r'"\1": x'),
     (re.compile(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT"), "date"),

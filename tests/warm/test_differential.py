@@ -43,15 +43,24 @@ def _compare(loop: Loop, warm: WarmRunner, bench: Bench, name: str, case: Case) 
         chosen = WarmRunner(environment(), 1, case.arguments)
         loop(chosen.start())
     try:
-        before = chosen.warm_runs
-        there = json.loads(json.dumps(loop(bench.run(chosen, name, case))))
-        assert chosen.warm_runs == before + 1, "it did not run warm"
+        there = json.loads(json.dumps(_warm_run(loop, chosen, bench, name, case)))
         here = json.loads(json.dumps(loop(bench.run(cold, name, case))))
     finally:
         loop(cold.stop())
         if chosen is not warm:
             loop(chosen.stop())
     assert differences(here, there) == []
+
+
+def _warm_run(loop: Loop, runner: WarmRunner, bench: Bench, name: str, case: Case) -> object:
+    """A run that went warm. On a busy machine a parent may fail to answer in time: it is replaced, and tried again."""
+    for _ in range(3):
+        before = runner.warm_runs
+        shown = loop(bench.run(runner, name, case))
+        if runner.warm_runs == before + 1:
+            return shown
+        loop(runner.parent().wait_ready(60))
+    raise AssertionError("it did not run warm")
 
 
 @pytest.mark.slow

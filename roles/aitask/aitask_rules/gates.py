@@ -45,7 +45,7 @@ def first_hold(gates: Iterator[Hold | None]) -> Hold | None:
 
 
 def gates_before_reads(wish: Wish) -> Iterator[Hold | None]:
-    yield _available(wish)
+    yield available(wish.spec)
     if wish.spec.mutates:
         yield _rollout(wish)
         yield cooldown(wish, wish.spec.cooldown)
@@ -70,9 +70,9 @@ def approval(wish: Wish) -> Hold | None:
     return None
 
 
-def _available(wish: Wish) -> Hold | None:
-    if wish.spec.action not in AVAILABLE:
-        return Hold("NotAvailable", f"action {wish.spec.action} is not available in this version; nothing is done")
+def available(spec: Spec) -> Hold | None:
+    if spec.action not in AVAILABLE:
+        return Hold("NotAvailable", f"action {spec.action} is not available in this version; nothing is done")
     return None
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from .act import build_act
 from .evaluate import UNAVAILABLE_AFTER, Evaluation, Moment, evaluate, is_due
 from .events import about_act
-from .gates import Wish, approval, first_hold, gates_after_reads, gates_before_reads
+from .gates import Wish, approval, available, first_hold, gates_after_reads, gates_before_reads
 from .model import Act, Condition, Hold, Spec, State, Target
 from .outcome import finish, held, intent, recover
 from .report import Ending, Pass, conclude, open_pass, retry_wait
@@ -138,7 +138,7 @@ def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mom
             text = f"{evaluation.measured}; an act needs {spec.consecutive} breached samples in a row"
         else:
             text = evaluation.measured
-        conditions.append(Condition("ActionPermitted", "Unknown", "NotBreached", text))
+        conditions.append(_unavailable(spec) or Condition("ActionPermitted", "Unknown", "NotBreached", text))
         upcoming = state.next_action if state.next_action and state.next_action > here.now else None
         state = replace(state, retries=0, next_action=upcoming)
     wait = None
@@ -148,6 +148,12 @@ def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mom
     return conclude(
         here, spec, state, target, ready, Ending(wait=wait, events=_all_clear(here, spec, target, evaluation))
     )
+
+
+def _unavailable(spec: Spec) -> Condition | None:
+    """Whoever asks for an act that this version lacks learns it at once, not at the first breach."""
+    hold = available(spec)
+    return Condition("ActionPermitted", "False", hold.reason, hold.message) if hold else None
 
 
 def _all_clear(here: Pass, spec: Spec, target: Target, evaluation: Evaluation) -> list[Any]:

@@ -371,3 +371,17 @@ async def test_any_hashable_item_will_do_even_where_items_cannot_be_compared() -
     for item in items:
         queue.add(item)
     assert [(await queue.get())[0] for _ in items] == items
+
+
+@virtual_time
+async def test_what_waits_is_not_starved_by_what_keeps_coming_with_a_higher_priority() -> None:
+    queue = Queue()
+    queue.add("patient", Priority.INITIAL_LIST)
+    served = []
+    while "patient" not in served:
+        queue.add("resync", Priority.RESYNC)
+        await asyncio.sleep(1)
+        served.append(take(queue))
+        queue.done(served[-1])
+        assert len(served) < 60, "it is starved"
+    assert len(served) > 25, "it has no head start"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from ansible_operator.workqueue import Backoff, Priority, ShutDown, WorkQueue
+from ansible_operator.workqueue import HEAD_START, Backoff, Priority, ShutDown, WorkQueue
 from tests.support.properties import settings
 from tests.support.virtual_time import VirtualTimeLoop, run
 
@@ -58,7 +58,7 @@ class Model:
         return delay
 
     def take(self) -> tuple[str, float]:
-        first = min(self.waiting, key=lambda entry: entry[1])
+        first = min(self.waiting, key=lambda entry: entry[2] + entry[1] * HEAD_START)
         self.waiting.remove(first)
         self.active[first[0]] = None
         return first[0], self.now - first[2]

@@ -3,6 +3,8 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -110,12 +112,17 @@ def test_no_process_survives_an_operator_that_is_killed(
     assert [run.succeeded for run in successor.runs("one")] == [True]
 
 
+@pytest.fixture
+def relay(cluster: Cluster) -> Iterator[Relay]:
+    with closing(Relay(cluster.server)) as relay:
+        yield relay
+
+
 def test_the_api_server_goes_away_and_comes_back_and_nothing_is_lost(
-    api: Api, namespace: str, project: Project, start: Start, cluster: Cluster, tmp_path: Path
+    api: Api, namespace: str, project: Project, relay: Relay, start: Start, cluster: Cluster, tmp_path: Path
 ) -> None:
     project.watches({**THING.watch, "role": "nothing"})
     project.role("nothing", "- ansible.builtin.meta: noop")
-    relay = Relay(cluster.server)
     operator = start(kubeconfig=relay.kubeconfig(cluster.kubeconfig, tmp_path / "kubeconfig"))
     api.create(THING, THING.object("before", namespace))
     api.wait(THING, "before", namespace, succeeded)
@@ -168,7 +175,7 @@ def run_one(api: Api, namespace: str, name: str, kind: Kind = THING) -> None:
 
 
 def test_of_two_operators_one_works_and_the_other_takes_over_when_it_dies_or_stops(
-    api: Api, namespace: str, project: Project, start: Start, cluster: Cluster, tmp_path: Path
+    api: Api, namespace: str, project: Project, relay: Relay, start: Start, cluster: Cluster, tmp_path: Path
 ) -> None:
     project.watches({**THING.watch, "role": "nothing"})
     project.role("nothing", "- ansible.builtin.meta: noop")
@@ -186,7 +193,6 @@ def test_of_two_operators_one_works_and_the_other_takes_over_when_it_dies_or_sto
     run_one(api, namespace, "two")
     assert {run.name for run in second.runs()} == {"one", "two"}, "the list at the start, and the new one"
 
-    relay = Relay(cluster.server)
     third = start(*election, kubeconfig=relay.kubeconfig(cluster.kubeconfig, tmp_path / "kubeconfig"))
     began = time.monotonic()
     assert second.stop() == 0

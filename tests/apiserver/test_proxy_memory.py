@@ -57,11 +57,8 @@ def comparable(answer: Any) -> Any:
 async def test_what_is_told_from_memory_is_what_the_api_server_says(api: Api, namespace: str, run: ProxiedRun) -> None:
     for number, tier in enumerate(["gold", "silver", "gold"]):
         labels = {"tier": tier, "number": str(number)}
-        data = {"text": "\u2028 ü \ud83d\ude00", "long": "x" * 10_000, "empty": ""}
-        obj = CONFIG_MAP.object(
-            f"c{number}", namespace, metadata={"labels": labels}, data=data, binaryData={"b": "/w=="}
-        )
-        api.create(CONFIG_MAP, obj)
+        parts = {"data": {"text": "\u2028 ü", "long": "x" * 10_000, "empty": ""}, "binaryData": {"b": "/w=="}}
+        api.create(CONFIG_MAP, CONFIG_MAP.object(f"c{number}", namespace, metadata={"labels": labels}, **parts))
     base = CONFIG_MAP.path(namespace)
     store = run.informers.whole("", "v1", "configmaps", namespace)
     assert store is not None
@@ -76,13 +73,8 @@ async def test_what_is_told_from_memory_is_what_the_api_server_says(api: Api, na
             assert comparable(answer) == comparable(truth), path
         if hit:
             from_memory.append(path.removeprefix(base))
-    assert from_memory == [
-        "/c1",
-        "",
-        "?labelSelector=tier%3Dgold",
-        "?resourceVersion=0",
-        "?labelSelector=tier%21%3Dgold",
-    ]
+    equal, unequal = "?labelSelector=tier%3Dgold", "?labelSelector=tier%21%3Dgold"
+    assert from_memory == ["/c1", "", equal, "?resourceVersion=0", unequal]
 
 
 async def test_a_list_from_memory_is_where_a_watch_can_begin(api: Api, namespace: str, run: ProxiedRun) -> None:

@@ -2,14 +2,17 @@
 
 import json
 import subprocess
+import time
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from ansible_operator.model.failure_event import MAX_NOTE, failure_event, name_of
 from localcluster import Cluster
 from localcluster.ports import free_port
 from tests.support.api import Api, failed, succeeded
-from tests.support.kinds import THING, Kind
+from tests.support.kinds import PLANET, THING, Kind
 from tests.support.operator import OperatorProcess, Start
 from tests.support.project import Project
 from tests.support.waiting import until
@@ -163,6 +166,24 @@ def test_a_failure_is_told_by_one_event_whose_count_rises(
     assert "ReconcileFailed" in described
     assert "(x" in described, "kubectl shows the count"
     assert "ansible-operator" in described
+
+
+def test_an_event_about_an_object_without_a_namespace_is_one_that_the_api_server_takes(api: Api) -> None:
+    planet = {"apiVersion": PLANET.api_version, "kind": "Planet", "metadata": {"name": "earth", "uid": "no-such-uid"}}
+    name = f"{name_of(planet, 'x')}.{time.time_ns():x}"
+    made = api.create(EVENT, failure_event(planet, name, "x" * MAX_NOTE, datetime.now(UTC)))
+    assert made["metadata"]["namespace"] == "default"
+    api.delete(EVENT, name, "default")
+
+
+def test_the_leader_says_that_it_leads(api: Api, namespace: str, project: Project, start: Start) -> None:
+    project.watches({**THING.watch, "role": "none"})
+    project.role("none", "[]")
+    operator = start("--leader-elect", "--leader-election-id=the-lease", f"--leader-election-namespace={namespace}")
+    until(lambda: operator.metric("leader_election_master_status", name="the-lease") == 1, "it leads")
+    host = api.server.removeprefix("https://")
+    renewals = {"code": "200", "host": host, "method": "PUT"}
+    until(lambda: shows(operator, "rest_client_requests_total", **renewals), "what keeps the lease is counted as well")
 
 
 def test_an_operator_that_may_not_write_events_says_so_once_and_works_on(

@@ -66,7 +66,9 @@ ROLE = """
       changed_when: false
     - name: Loop
       ansible.builtin.debug: {msg: "{{ item }}"}
-      loop: ["{{ password }}", {k: "{{ key }}"}]
+      loop: ["{{ password }}", {k: "{{ key }}"}, "{{ access.users[0].user.token }}"]
+      vars:
+        access: "{{ lookup('ansible.builtin.file', lookup('ansible.builtin.env', 'KUBECONFIG')) | from_yaml }}"
     - {name: Hide 1, ansible.builtin.fail: {msg: "{{ hidden.failed }}"}, no_log: true, ignore_errors: true}
     - name: Hide 2
       ansible.builtin.fail: {msg: "{{ item }}"}
@@ -116,7 +118,7 @@ def test_no_secret_is_told_at_any_level(
     assert '"password": "***"' in told["log of everything, as text"]
     assert tasks.records("debug", name="tasks", task="Speak of ***")
     assert tasks.records("task failed", name="tasks", task="Fail over ***", ignored=False)
-    assert [r["item"] for r in tasks.records("debug", name="tasks", task="Loop")][:2] == ["***", {"k": "***"}]
+    assert [r["item"] for r in tasks.records("debug", name="tasks", task="Loop")][:3] == ["***", {"k": "***"}, "***"]
     assert tasks.records("output", name="raw", task="Print")
     assert [r["stdout"] for r in tasks.records("output", name="raw", task="Hide 3")][-1] == "hidden by no_log"
     assert everything.records("output"), "ANSIBLE_DEBUG_LOGS"

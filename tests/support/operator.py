@@ -167,7 +167,7 @@ class OperatorProcess:
 
     def run_processes(self) -> list[Process]:
         """Those that belong to a run."""
-        return [p for p in self.processes() if any(entry.startswith(RUN_MARKER) for entry in p.environment)]
+        return [p for p in self.processes() if any(_is_of_a_run(entry) for entry in p.environment)]
 
     def listening_ports(self) -> set[int]:
         """Where the main process listens."""
@@ -307,6 +307,12 @@ class Start(Protocol):
         ready: bool = True,
         **environment: str,
     ) -> OperatorProcess: ...
+
+
+def _is_of_a_run(variable: str) -> bool:
+    """The parent of warm runs carries a placeholder, in whose room a child writes the name of its run."""
+    name, _, ident = variable.partition("=")
+    return f"{name}=" == RUN_MARKER and ident.strip("-") != ""
 
 
 def _program(patience: float | None) -> list[str]:

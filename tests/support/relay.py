@@ -41,6 +41,8 @@ class Relay:
                         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
                         end.shutdown(socket.SHUT_RDWR)
 
+    close = cut
+
     def mend(self) -> None:
         """Take connections again."""
         self._listener = self._listen(self.port)
@@ -59,14 +61,12 @@ class Relay:
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        with client, socket.create_connection(self._target) as server:
+        with suppress(OSError), client, socket.create_connection(self._target) as server:
             pair = (client, server)
             with self._lock:
                 self._pairs.add(pair)
             try:
                 _pump(client, server)
-            except OSError:
-                pass
             finally:
                 with self._lock:
                     self._pairs.discard(pair)

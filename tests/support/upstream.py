@@ -159,7 +159,7 @@ async def front(answer: Answer, work_dir: Path, **options: Any) -> AsyncIterator
     """An API server with this answer, and the proxy in front of it, with one run's token and a port for everybody."""
     upstream = Upstream(answer)
     port = await upstream.start()
-    configuration = Configuration(host=f"http://{HOST}:{port}{options.pop('base', '')}")
+    configuration = Configuration(host=f"http://{options.pop('host', HOST)}:{port}{options.pop('base', '')}")
     configuration.api_key["BearerToken"] = "Bearer of-the-operator"
     connection = Connection(configuration, None)
     client = Client(connection)

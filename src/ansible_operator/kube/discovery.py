@@ -16,6 +16,9 @@ from ansible_operator.kube.served import Served
 from ansible_operator.model.errors import ApiError, NotFound
 from ansible_operator.model.gvk import GVK, Resource
 
+_UNSETTLED_SECONDS = 1.0
+"""Longest time that a kind is taken for what it was just before a change; one that is lacking is asked for at once."""
+
 _MOST_DOCUMENTS = 1000
 """Kept at once: some for each group version and kind of client; clients choose how they ask."""
 
@@ -82,7 +85,7 @@ class Discovery:
     async def _resources(self, group: str, version: str, *, fresh: bool) -> list[Resource]:
         key = (group, version)
         before = self._versions.get(key)
-        if before is not None and not fresh and self.served.holds(before[0]):
+        if before is not None and not fresh and self.served.holds(before[0], _UNSETTLED_SECONDS):
             return before[1]
         async with self._alone(key):
             now = self._versions.get(key)

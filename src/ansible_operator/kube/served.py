@@ -31,7 +31,12 @@ class Served:
         """The time, to be asked for before an answer is."""
         return self._clock()
 
-    def holds(self, since: float) -> bool:
-        """Whether an answer that was asked for then can be given again."""
-        limit = WATCHED_SECONDS if self.watched() else KEPT_SECONDS
-        return since >= self._settled and self._clock() - since < limit
+    def holds(self, since: float, unsettled_seconds: float = 0.0) -> bool:
+        """Whether an answer that was asked for then can be given again.
+
+        One from the time after a change can for that many seconds.
+        """
+        age = self._clock() - since
+        if since < self._settled:
+            return age < unsettled_seconds
+        return age < (WATCHED_SECONDS if self.watched() else KEPT_SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from io import BytesIO
 
 import aiohttp
 from aiohttp import web
@@ -56,7 +57,7 @@ async def answer_of(
             request.method,
             upstream_url(connection.base, target),
             headers=headers,
-            data=body,
+            data=BytesIO(body) if isinstance(body, bytes) else body,  # which is sent bit by bit
             allow_redirects=False,
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
         ) as answer:

@@ -57,7 +57,9 @@ class Recovery:
         if not isinstance(answer, dict):
             return
         items = [answer] if info.name else answer.get("items")
-        owned = [item for item in items or () if isinstance(item, dict) and is_owned(item, grant.owner)]
+        if not isinstance(items, list):
+            return
+        owned = [item for item in items if isinstance(item, dict) and is_owned(item, grant.owner)]
         resource = await self._ownership.resource(info) if owned else None
         if resource is not None:
             self.from_objects(grant, resource, owned)

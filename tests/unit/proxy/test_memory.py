@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from ansible_operator.kube.client import Client
-from ansible_operator.kube.discovery import Discovery
 from ansible_operator.kube.informers import Informers
 from ansible_operator.model.gvk import GVK, Resource
 from ansible_operator.proxy.grants import Grant
@@ -106,6 +105,7 @@ async def test_everything_but_a_plain_get_goes_upstream(line: str, tmp_path: Pat
 
 async def test_whoever_has_no_run_is_told_nothing_from_memory(tmp_path: Path) -> None:
     async with world(tmp_path) as proxy:
+        proxy.proxy._discovery.served.watched = lambda: True
         for path in (ONE, "/api/v1"):
             for _ in range(2):
                 await proxy.send(f"GET {path}", anonymous=True)
@@ -242,15 +242,3 @@ async def test_trouble_is_told_in_the_api_servers_own_words_and_not_remembered(t
         assert body == b'{"kind":  "Status"}'
         proxy.upstream._answer = answer
         assert (await proxy.send("GET /apis"))[0].startswith(b"HTTP/1.1 200")
-
-
-async def test_discovery_of_the_runtime_and_of_runs_is_one_clock(tmp_path: Path) -> None:
-    async with world(tmp_path) as proxy:
-        discovery: Discovery = proxy.proxy._discovery
-        await discovery.by_plural("", "v1", "pods")
-        await get(proxy, "/api/v1")
-        discovery.served.changed()
-        await discovery.by_plural("", "v1", "pods")
-        next_run(proxy)
-        await get(proxy, "/api/v1")
-        assert asked(proxy, "/api/v1") == 4

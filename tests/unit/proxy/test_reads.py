@@ -15,6 +15,7 @@ from aiohttp.test_utils import make_mocked_request
 from ansible_operator.kube.client import Client
 from ansible_operator.kube.informer import Informer
 from ansible_operator.kube.informers import Informers
+from ansible_operator.model.errors import ApiError
 from ansible_operator.model.gvk import GVK, ObjectKey, Resource
 from ansible_operator.model.owner import Owner
 from ansible_operator.proxy.grants import Grant, Session
@@ -278,6 +279,19 @@ async def test_a_store_whose_watch_is_silent_is_not_asked() -> None:
     world.informer._handle({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "11"}}})
     world.informer._touch()
     assert world.find(ONE) is not None
+
+
+@virtual_time
+async def test_a_store_whose_watch_broke_is_not_asked_until_the_server_is_heard_again() -> None:
+    world = World()
+    world.put(config_map("x"))
+    await world.informer._pause(ApiError.of(0, "NoAnswer", "the connection broke"), 1)
+    assert world.find(ONE) is None
+    world.informer._touch()
+    assert world.find(ONE) is not None
+    await world.informer._pause(ApiError.of(404, "NotFound", "the kind is gone"), 1)
+    world.informer._touch()
+    assert world.find(ONE) is None, "it has to be listed anew"
 
 
 # --- a run reads what it has written ---------------------------------------------------------------------------------

@@ -66,6 +66,7 @@ def show(options: argparse.Namespace, view: View) -> None:
     acts = (f"  {act}" for act in story.acts)
     view.console.print("\nWhat the operator did:", *acts, sep="\n", markup=False, soft_wrap=True)
     if options.keep:
+        operator.leave()
         _explain(target, operator, view)
     else:
         _clean(target, operator)

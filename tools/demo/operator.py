@@ -113,6 +113,11 @@ class Operator:
         except OSError:
             return "(no log)"
 
+    def leave(self) -> None:
+        """Let it go on without us."""
+        assert self._keeper is not None
+        self._keeper.returncode = 0  # Popen warns of a child that still runs when it is forgotten; this one is meant to
+
     def stop(self) -> None:
         """End it."""
         if self._keeper is not None:

@@ -228,8 +228,9 @@ def test_a_role_that_owns_its_status_sees_our_failure_only_while_it_cannot_repor
     api.wait(THING, "one", namespace, lambda obj: not failed(obj), "our condition is gone, though the play fails")
     project.role("own", "- ansible.builtin.debug: {msg: fine}")
     until(lambda: [run for run in operator.ended_runs("one") if run.succeeded], "a run succeeds", checks=api.checks)
+    before = len(operator.runs("one"))
     api.patch(THING, "one", namespace, {"spec": {"again": 1}})
-    operator.wait_runs(len(operator.runs("one")) + 1, "one")
+    operator.wait_runs(before + 1, "one")
     after = api.get(THING, "one", namespace)
     assert after and after["status"] == {"phase": "Mine", "conditions": [theirs]}
 

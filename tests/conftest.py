@@ -80,7 +80,8 @@ def _namespaces(api: Api, request: pytest.FixtureRequest, prefix: str) -> Iterat
             for obj in api.list(kind, name):
                 if obj["metadata"].get("finalizers"):
                     api.patch(kind, obj["metadata"]["name"], name, {"metadata": {"finalizers": None}})
-    api.delete(NAMESPACE, name)
+    if api.get(NAMESPACE, name) is not None:  # a test may have deleted it
+        api.delete(NAMESPACE, name)
 
 
 _SESSION = pytest.StashKey[str]()

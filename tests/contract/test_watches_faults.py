@@ -42,7 +42,7 @@ def test_nothing_lies_about_without_its_other_half() -> None:
 
 
 def test_a_missing_file_names_the_flag(directory: Path) -> None:
-    with pytest.raises(ConfigError, match=r"cannot be read: No such file or directory; .* --watches-file"):
+    with pytest.raises(ConfigError, match=r"\n  file: cannot be read: No such file or directory; .* --watches-file"):
         load_watches(directory / "nowhere.yaml", {}, directory)
 
 

@@ -21,6 +21,9 @@ from tests.support.api import Api
 from tests.support.kinds import Kind
 from tests.support.waiting import until
 
+_UNTIL_STDIN_ENDS = '"$@" & read -r _; kill $!; wait $!'
+"""So that it ends with the test, however that ends."""
+
 NODE = Kind("v1", "Node", "nodes", namespaced=False)
 POD = Kind("v1", "Pod", "pods")
 
@@ -64,14 +67,14 @@ def kubelet(cluster: Cluster, api: Api, directory: Path, target_port: int) -> It
     with (directory / "kwok.log").open("wb") as log:
         process = subprocess.Popen(
             [
-                program,
+                *("sh", "-c", _UNTIL_STDIN_ENDS, "sh", program),
                 f"--kubeconfig={cluster.kubeconfig}",
                 f"--config={configuration}",
                 "--manage-single-node=none-at-all",  # the cluster's own kwok looks after the node and its pods
                 "--node-lease-duration-seconds=0",
                 f"--server-address=127.0.0.1:{port}",
             ],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
         )
@@ -83,8 +86,7 @@ def kubelet(cluster: Cluster, api: Api, directory: Path, target_port: int) -> It
         until(lambda: "Starting HTTP server" in (directory / "kwok.log").read_text(), "kwok serves")
         yield result
     finally:
-        process.terminate()
-        process.wait()
+        process.communicate()
         api.delete(NODE, result.node)
 
 

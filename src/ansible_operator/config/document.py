@@ -91,11 +91,13 @@ class Section:
 
     def text_map(self, key: str) -> dict[str, str]:
         """A map of texts."""
-        values = self.mapping(key)
-        for name, value in values.items():
-            if value is not None and not isinstance(value, SCALARS):
+        texts = {}
+        for name, value in self.mapping(key).items():
+            if value is None or isinstance(value, SCALARS):
+                texts[name] = "" if value is None else text_of(value)
+            else:
                 self.fault(key, f"the value of {name} is not a text", "write one word")
-        return {name: "" if value is None else text_of(value) for name, value in values.items()}
+        return texts
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts."""

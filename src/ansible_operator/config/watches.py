@@ -10,8 +10,11 @@ from ansible_operator.config.document import Section, read_list
 from ansible_operator.config.expansion import expand
 from ansible_operator.model.errors import ConfigError, Fault
 from ansible_operator.model.gvk import GVK
-from ansible_operator.model.selectors import OPERATORS, Requirement, Selector
+from ansible_operator.model.selectors import OPERATORS, Requirement, Selector, is_label_value, is_qualified_name
 from ansible_operator.model.watch import DEFAULT_MAX_RUNNER_ARTIFACTS, Content, Finalizer, Watch
+
+_WORD = "at most 63 letters, digits, '-', '_' and '.', a letter or digit first and last"
+_QUALIFIED_NAME = f"write name or example.com/name; the name is {_WORD}"
 
 
 def load_watches(file: Path, environment: Mapping[str, str], directory: Path) -> list[Watch]:
@@ -97,6 +100,8 @@ def _finalizer(section: Section, search: SearchPath) -> Finalizer | None:
     if entry is None:
         return None
     name = entry.text("name", required=True)
+    if name and not is_qualified_name(name):
+        entry.fault("name", f"{name!r} is no name of a finalizer", _QUALIFIED_NAME)
     variables = entry.mapping("vars")
     missing = "" if variables else "name the content to run, or give vars for the main content"
     content = _content(entry, search, missing=missing)
@@ -106,7 +111,10 @@ def _finalizer(section: Section, search: SearchPath) -> Finalizer | None:
 def _selector(section: Section | None) -> Selector:
     if section is None:
         return Selector()
-    requirements = [Requirement(key, "In", (value,)) for key, value in section.text_map("matchLabels").items()]
+    requirements = []
+    for key, value in section.text_map("matchLabels").items():
+        _check_label(section, "matchLabels", key, (value,))
+        requirements.append(Requirement(key, "In", (value,)))
     for expression in section.sections("matchExpressions"):
         key, values = expression.text("key", required=True), expression.texts("values")
         operator = expression.text("operator", required=True)
@@ -115,5 +123,17 @@ def _selector(section: Section | None) -> Selector:
         elif (operator in ("In", "NotIn")) != bool(values):
             cure = "list at least one" if not values else f"remove them, {operator} takes none"
             expression.fault("values", f"do not fit operator {operator}", cure)
+        if key:
+            _check_label(expression, "key", key)
+        _check_label(expression, "values", "", values)
         requirements.append(Requirement(key, operator, values))
     return Selector(tuple(requirements))
+
+
+def _check_label(section: Section, field: str, key: str, values: tuple[str, ...] = ()) -> None:
+    """A selector that no label can have would be refused by the API server at each list, for ever."""
+    if key and not is_qualified_name(key):
+        section.fault(field, f"{key!r} is no label key", _QUALIFIED_NAME)
+    for value in values:
+        if not is_label_value(value):
+            section.fault(field, f"{value!r} is no label value", f"write {_WORD}, or nothing")

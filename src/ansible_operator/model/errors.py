@@ -39,7 +39,10 @@ class RunError(OperatorError):
 
 @dataclass(frozen=True, order=True)
 class Fault:
-    """One thing that is wrong in a file: where, what, and what to do about it."""
+    """One thing that is wrong in a file: where, what, and what to do about it.
+
+    Line 0 stands for the file as a whole.
+    """
 
     line: int
     field: str
@@ -47,7 +50,8 @@ class Fault:
     cure: str
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.field}: {self.problem}; {self.cure}"
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.field}: {self.problem}; {self.cure}"
 
 
 class ConfigError(OperatorError):

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN_LENGTH = 253
+
+
+def is_qualified_name(text: str) -> bool:
+    """Whether a label or a finalizer may have this key: ``name`` or ``prefix/name`` (apimachinery, IsQualifiedName)."""
+    prefix, slash, name = text.rpartition("/")
+    if slash and not (_SUBDOMAIN.fullmatch(prefix) and len(prefix) <= _SUBDOMAIN_LENGTH):
+        return False
+    return _WORD.fullmatch(name) is not None
+
+
+def is_label_value(text: str) -> bool:
+    """Whether a label may have this value: empty, or up to 63 characters (apimachinery, IsValidLabelValue)."""
+    return not text or _WORD.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)

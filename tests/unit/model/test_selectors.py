@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_operator.model.selectors import Requirement, Selector
+from ansible_operator.model.selectors import Requirement, Selector, is_label_value, is_qualified_name
 
 GOLD = Requirement("tier", "In", ("gold",))
 
@@ -52,3 +52,24 @@ def test_the_text_form() -> None:
         )
     )
     assert str(selector) == "tier in (gold),env notin (dev,test),a.io/b,!paused"
+
+
+@pytest.mark.parametrize(
+    ("key", "good"),
+    [
+        *(("tier", True), ("a", True), ("A_b.c-9", True), ("x" * 63, True), ("app.kubernetes.io/part-of", True)),
+        *(("", False), ("x" * 64, False), ("-a", False), ("a-", False), ("/a", False), ("a/", False), ("a/b/c", False)),
+        *(("Example.com/a", False), (f"{'a.' * 127}b/c", False), (f"{'a.' * 126}b/c", True), ("a b", False)),
+        *(("tier\n", False), ("tïer", False)),
+    ],
+)
+def test_a_key_that_a_label_may_have(key: str, good: bool) -> None:
+    assert is_qualified_name(key) is good
+
+
+@pytest.mark.parametrize(
+    ("value", "good"),
+    [("", True), ("gold", True), ("x" * 64, False), ("a b", False), ("a/b", False), ("gold\n", False)],
+)
+def test_a_value_that_a_label_may_have(value: str, good: bool) -> None:
+    assert is_label_value(value) is good

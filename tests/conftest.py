@@ -117,6 +117,7 @@ def start(
         kubeconfig: Path | None = None,
         work_dir: Path | None = None,
         patience: float | None = None,
+        preface: str = "",
         ready: bool = True,
         **environment: str,
     ) -> OperatorProcess:
@@ -127,6 +128,7 @@ def start(
             environment={"WATCH_NAMESPACE": namespace if watch is None else watch, **environment},
             path=(cluster.kubectl.parent,),
             patience=patience,
+            preface=preface,
         )
         operator = OperatorProcess((project or default_project).directory, options)
         operators.append(operator)

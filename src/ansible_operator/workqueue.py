@@ -121,10 +121,10 @@ class WorkQueue(Generic[T]):
         handle = asyncio.get_running_loop().call_later(delay, self._fire, item, priority)
         self._timers[item] = (due, handle)
 
-    def add_rate_limited(self, item: T) -> float:
-        """Queue an item after its back-off and return the seconds it waits."""
+    def add_rate_limited(self, item: T, at_least: float = 0.0) -> float:
+        """Queue an item after its back-off, and after ``at_least`` seconds; return the seconds it waits."""
         failures = self._failures[item] = self._failures.get(item, 0) + 1
-        delay = self._backoff.delay(failures)
+        delay = max(self._backoff.delay(failures), at_least)
         self.add_after(item, delay, Priority.RETRY)
         return delay
 

@@ -30,7 +30,8 @@ FLAGS_VARIABLE = "OPERATOR_FLAGS"
 RUN_MARKER = "ANSIBLE_OPERATOR_RUN="
 _TEST_MARKER = "ANSIBLE_OPERATOR_TEST"
 _FOREIGN = ("ANSIBLE_", "K8S_AUTH_", "KUBE", "WATCH_NAMESPACE", "OPERATOR_NAME")
-_IMPATIENT = "import sys, ansible_operator.app as app; app.SYNC_TIMEOUT = {}; from ansible_operator.cli import main; "
+_MAIN = "; import sys; from ansible_operator.cli import main; sys.exit(main(sys.argv[1:]))"
+_IMPATIENT = "import ansible_operator.app as app; app.SYNC_TIMEOUT = {}"
 
 Record = dict[str, Any]
 
@@ -53,6 +54,7 @@ class Options:
     """How an operator is started.
 
     ``patience`` shortens the two minutes that a missing kind or right is waited for; nothing else is changed by it.
+    ``preface`` is a statement of Python to begin with, for times that no test can wait.
     """
 
     kubeconfig: Path
@@ -61,6 +63,7 @@ class Options:
     environment: dict[str, str] = field(default_factory=dict)
     path: tuple[Path, ...] = ()
     patience: float | None = None
+    preface: str = ""
 
 
 class OperatorProcess:
@@ -79,7 +82,7 @@ class OperatorProcess:
         self._stdout = self._home / "stdout"
         with self._stdout.open("wb") as stdout, self._stderr.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [*_program(options.patience), "run", *self._own_flags(flags), *flags],
+                [*_program(options), "run", *self._own_flags(flags), *flags],
                 cwd=project,
                 env=self._environment(options),
                 stdin=subprocess.DEVNULL,
@@ -304,6 +307,7 @@ class Start(Protocol):
         kubeconfig: Path | None = None,
         work_dir: Path | None = None,
         patience: float | None = None,
+        preface: str = "",
         ready: bool = True,
         **environment: str,
     ) -> OperatorProcess: ...
@@ -315,10 +319,11 @@ def _is_of_a_run(variable: str) -> bool:
     return f"{name}=" == RUN_MARKER and ident.strip("-") != ""
 
 
-def _program(patience: float | None) -> list[str]:
-    if patience is None:
-        return [str(PROGRAM)]
-    return [sys.executable, "-c", _IMPATIENT.format(patience) + "sys.exit(main(sys.argv[1:]))"]
+def _program(options: Options) -> list[str]:
+    prefaces = [options.preface] if options.preface else []
+    if options.patience is not None:
+        prefaces.append(_IMPATIENT.format(options.patience))
+    return [sys.executable, "-c", "; ".join(prefaces) + _MAIN] if prefaces else [str(PROGRAM)]
 
 
 def _free_ports(count: int) -> list[int]:

@@ -82,6 +82,7 @@ class Controller:
             return await self._reconciler.reconcile(key)
         except ApiError as error:
             self._log.warning("reconcile failed", namespace=key.namespace, name=key.name, error=str(error))
+            return Result(requeue_after=error.retry_after, failed=True)
         except Exception:
             self._series.panicked()
             self._log.exception("reconcile failed by a fault of the operator", namespace=key.namespace, name=key.name)
@@ -90,7 +91,7 @@ class Controller:
     def _settle(self, key: ObjectKey, result: Result) -> str:
         """Queue the key again as the result asks for. The outcome, as controller-runtime names it."""
         if result.failed:
-            delay = self._queue.add_rate_limited(key)
+            delay = self._queue.add_rate_limited(key, result.requeue_after or 0.0)
             self._log.info("will be tried again", namespace=key.namespace, name=key.name, seconds=round(delay, 3))
             return "error"
         if result.gone:

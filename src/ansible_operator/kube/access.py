@@ -7,6 +7,8 @@ itself may watch.
 from __future__ import annotations
 
 import asyncio
+import random
+from collections.abc import Callable
 from typing import Any
 
 from ansible_operator.kube.client import Client
@@ -17,6 +19,8 @@ from ansible_operator.telemetry.logs import get_logger
 log = get_logger("access")
 
 _METRICS_PATH = "/metrics"
+ASK_AGAIN_SECONDS = 300.0
+"""A refusal is believed so long; rights are granted while the operator runs."""
 
 
 class MetricsAccess:
@@ -47,11 +51,21 @@ class MetricsAccess:
 
 
 class Permissions:
-    """What the operator itself may watch: asked once for each kind and namespace, and remembered until it ends."""
+    """What the operator itself may watch: asked for each kind and namespace, and remembered.
+
+    What is allowed is never asked for again, what is refused only after some minutes.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: dict[tuple[str, str, str], asyncio.Task[bool]] = {}
+
+    async def wait_to_watch(self, resource: Resource, namespace: str, refused: Callable[[], None]) -> None:
+        """Return as soon as the kind may be listed and watched; ``refused`` is called once where that is not now."""
+        while not await self.may_watch(resource, namespace):
+            refused()
+            refused = _nothing
+            await asyncio.sleep(ASK_AGAIN_SECONDS * random.uniform(1.01, 1.1))  # noqa: S311 - not all at once
 
     async def may_watch(self, resource: Resource, namespace: str) -> bool:
         """Whether the kind may be listed and watched in the namespace (empty: everywhere).
@@ -71,6 +85,8 @@ class Permissions:
             log.debug("cannot ask what is allowed", error=str(error))
             self._known.pop((group, plural, namespace), None)
             return True
+        if not all(verdicts):
+            asyncio.get_running_loop().call_later(ASK_AGAIN_SECONDS, self._known.pop, (group, plural, namespace), None)
         return all(verdicts)
 
     async def _may(self, attributes: dict[str, str]) -> bool:
@@ -83,3 +99,7 @@ class Permissions:
         }
         review = await self._client.request("POST", path, body=body)
         return bool(review["status"].get("allowed"))
+
+
+def _nothing() -> None:
+    return None

@@ -25,6 +25,9 @@ _HEADERS = {
 Observe = Callable[[str, str, str], None]
 """Told of each request: the host, the method, and the HTTP status, or ``<error>`` where no answer came."""
 
+_HEAD_SECONDS = 30.0
+"""Longest time until a watch is answered; the API server does at once, before there is any event."""
+
 _NETWORK_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError, OSError)
 
 
@@ -72,7 +75,13 @@ class Client:
         url = self.connection.base / path.lstrip("/")
         try:
             async with self.connection.session.request(
-                method, url, params=params, data=data, headers=headers, timeout=self._timeout
+                method,
+                url,
+                params=params,
+                data=data,
+                headers=headers,
+                timeout=self._timeout,
+                server_hostname=self.connection.server_name,
             ) as response:
                 content = await response.read()
         except _NETWORK_ERRORS as error:
@@ -89,11 +98,17 @@ class Client:
         self._observe(f"{base.host}:{base.port}", method, str(status) if status else "<error>")
 
     async def watch(
-        self, path: str, params: Mapping[str, str], silence: float, accept: str = "application/json"
+        self,
+        path: str,
+        params: Mapping[str, str],
+        silence: float,
+        accept: str = "application/json",
+        opened: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[dict[str, Any]]:
         """The events of a watch, until the server ends it.
 
-        ``silence`` is the number of seconds without a byte after which the connection counts as dead.
+        ``silence`` is the number of seconds without a byte after which the connection counts as dead. ``opened`` is
+        called when the server has agreed to the watch.
         """
         headers = {**await self.connection.headers(), **_HEADERS, "Accept": accept}
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=silence)
@@ -101,11 +116,16 @@ class Client:
         query = {**params, "watch": "true"}
         answered = False
         try:
-            async with self.connection.session.get(url, params=query, headers=headers, timeout=timeout) as response:
+            async with asyncio.timeout(min(_HEAD_SECONDS, silence)):
+                response = await self.connection.session.get(
+                    url, params=query, headers=headers, timeout=timeout, server_hostname=self.connection.server_name
+                )
+            async with response:
                 answered = True
                 self._answered("GET", response.status)
                 if response.status >= 400:
                     raise error_of(response.status, response.headers, await response.read())
+                opened()
                 rest = b""
                 async for chunk in response.content.iter_any():
                     *lines, rest = (rest + chunk).split(b"\n")

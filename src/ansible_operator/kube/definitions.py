@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from functools import partial
 
 from ansible_operator.kube.access import Permissions
 from ansible_operator.kube.client import Client
@@ -52,11 +53,9 @@ class DefinitionWatch:
         return self._served.now() - min(heard) < _ALIVE_SECONDS
 
     async def run(self) -> None:
-        """Watch until cancelled; returns at once where RBAC forbids to watch either kind."""
+        """Watch until cancelled, as soon as RBAC lets us watch both kinds."""
         for resource in DEFINITIONS:
-            if not await self._permissions.may_watch(resource, ""):
-                log.debug("changes of the API are looked for every few seconds", forbidden=resource.plural)
-                return
+            await self._permissions.wait_to_watch(resource, "", partial(_say_forbidden, resource))
         await asyncio.gather(*(self._follow(resource) for resource in DEFINITIONS))
 
     async def _follow(self, resource: Resource) -> None:
@@ -67,13 +66,13 @@ class DefinitionWatch:
                 version = await self._watch(resource, version or await self._begin(resource))
                 failures = 0
                 await asyncio.sleep(_PAUSE)
-            except ApiError as error:
+            except (LookupError, TypeError, ValueError, ApiError) as error:  # or an answer that is none
                 self._heard.pop(resource, None)
                 version = ""
                 failures += 1
                 log.debug("changes of the API are not seen", resource=resource.plural, error=str(error))
                 delay = min(_BACKOFF[0] * 2.0 ** (failures - 1), _BACKOFF[1]) * random.uniform(0.5, 1.0)  # noqa: S311
-                await asyncio.sleep(max(delay, error.retry_after or 0.0))
+                await asyncio.sleep(max(delay, getattr(error, "retry_after", None) or 0.0))
 
     async def _begin(self, resource: Resource) -> str:
         """Where to watch from. What was kept before that is given up."""
@@ -98,3 +97,7 @@ class DefinitionWatch:
             self._heard[resource] = self._served.now()
             version = obj["metadata"]["resourceVersion"]
         return version
+
+
+def _say_forbidden(resource: Resource) -> None:
+    log.debug("changes of the API are looked for every few seconds", forbidden=resource.plural)

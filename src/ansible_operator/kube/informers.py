@@ -24,6 +24,7 @@ class Informers:
         self._namespaces = tuple(namespaces) or ("",)
         self._running: dict[tuple[GVK, str, str], tuple[Informer, asyncio.Task[None]]] = {}
         self._forbidden: set[Informer] = set()
+        self._required: set[Informer] = set()
 
     def watches(self, namespace: str) -> bool:
         """Whether objects in this namespace (empty: cluster-scoped) are watched."""
@@ -34,7 +35,7 @@ class Informers:
     ) -> list[Informer]:
         """Report the changes of a kind, in all watched namespaces, to ``handler``.
 
-        What is not ``required`` is not watched where RBAC forbids it; that is said once.
+        What is not ``required`` is not watched as long as RBAC forbids it; that is said once.
         """
         namespaces = self._namespaces if resource.namespaced else ("",)
         return [self._ensure(resource, namespace, label_selector, handler, required) for namespace in namespaces]
@@ -58,22 +59,27 @@ class Informers:
         if key not in self._running:
             informer = Informer(self._client, resource, namespace, label_selector)
             work = informer.run() if required else self._run_if_allowed(informer)
-            task = asyncio.create_task(work, name=f"informer {resource.gvk} {namespace}")
+            task = asyncio.create_task(work, name=f"informer {resource.gvk} {namespace}".rstrip())
+            task.add_done_callback(_tell)
             self._running[key] = (informer, task)
         informer = self._running[key][0]
+        if required:
+            self._required.add(informer)
         informer.add_handler(handler)
         return informer
 
     async def _run_if_allowed(self, informer: Informer) -> None:
         resource, namespace = informer.resource, informer.namespace
-        if not await self.permissions.may_watch(resource, namespace):
+        where = {"kind": str(resource.gvk), "namespace": namespace or "all namespaces"}
+
+        def refused() -> None:
             self._forbidden.add(informer)
-            log.warning(
-                "not watched: the operator may not list and watch this kind; grant it and restart",
-                kind=str(resource.gvk),
-                namespace=namespace or "all namespaces",
-            )
-            return
+            log.warning("not watched: the operator may not list and watch this kind; once it may, it will", **where)
+
+        await self.permissions.wait_to_watch(resource, namespace, refused)
+        if informer in self._forbidden:
+            self._forbidden.discard(informer)
+            log.info("watched at last: the operator may list and watch this kind now", **where)
         await informer.run()
 
     def unsynced(self) -> list[Informer]:
@@ -84,13 +90,18 @@ class Informers:
             if not informer.synced.is_set() and informer not in self._forbidden
         ]
 
-    def dead(self) -> list[str]:
-        """Informers whose task has ended, which only a fault of ours can bring about."""
-        return [
-            task.get_name()
-            for informer, task in self._running.values()
-            if task.done() and informer not in self._forbidden
-        ]
+    def behind(self) -> str | None:
+        """Why the objects of a required kind may not be what the server has, if that is so for one of them."""
+        return next((reason for informer in self._required if (reason := informer.behind())), None)
+
+    def stuck(self) -> str | None:
+        """What is wrong with an informer that has ended, or makes no progress, which only a fault of ours can cause."""
+        for informer, task in self._running.values():
+            if task.done():
+                return f"{task.get_name()} has ended"
+            if (reason := informer.late()) is not None:
+                return reason
+        return None
 
     async def wait_for_sync(self, seconds: float) -> None:
         """Wait for the first lists. Raises StartError, with the reason and the cure, after that many seconds."""
@@ -111,3 +122,10 @@ class Informers:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _tell(task: asyncio.Task[None]) -> None:
+    """Log by what an informer has ended, if not by being cancelled."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        log.error("informer has ended by a fault of the operator", informer=task.get_name(), exc_info=error)

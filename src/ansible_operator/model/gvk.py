@@ -59,7 +59,7 @@ class Resource:
         return "/".join(parts)
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, slots=True)
 class ObjectKey:
     """Namespace and name: all that a request for a reconcile holds (controller-runtime ``reconcile.Request``)."""
 

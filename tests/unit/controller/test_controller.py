@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ansible_operator.controller.controller import Controller, Queue
 from ansible_operator.kube.informer import Change
-from ansible_operator.model.errors import Unavailable
+from ansible_operator.model.errors import TooManyRequests, Unavailable
 from ansible_operator.model.gvk import GVK, ObjectKey
 from ansible_operator.model.watch import Content, Watch
 from ansible_operator.reconcile.reconciler import Reconciler, Result
@@ -69,6 +69,13 @@ async def test_an_api_server_that_fails_is_asked_again_ever_more_slowly() -> Non
     gaps = [later - earlier for (earlier, _), (later, _) in zip(reconciler.seen, reconciler.seen[1:], strict=False)]
     assert [round(gap, 3) for gap in gaps[:4]] == [0.005, 0.01, 0.02, 0.04]
     assert len(reconciler.seen) == 12
+
+
+@virtual_time
+async def test_an_api_server_that_asks_for_time_is_given_it() -> None:
+    reconciler = Scripted(bad=TooManyRequests(429, "", "busy", 2.0))
+    await work(reconciler, BAD, seconds=5.0)
+    assert reconciler.seen == [(0.0, "bad"), (2.0, "bad"), (4.0, "bad")]
 
 
 @virtual_time

@@ -161,7 +161,7 @@ async def test_a_list_that_is_forbidden_ends_the_start_with_the_reason_and_the_c
     )
     assert "check the RBAC" in str(caught.value)
     await informers.stop()
-    assert len(informers.dead()) == 2
+    assert informers.stuck() == "informer example.com/v1, Kind=Web a has ended"
 
 
 @virtual_time

@@ -70,7 +70,7 @@ def client(session: aiohttp.ClientSession, port: int, told: Told) -> Client:
         return {}
 
     base = URL(f"http://{HOST}:{port}")
-    connection = SimpleNamespace(session=session, base=base, host=str(base), headers=headers)
+    connection = SimpleNamespace(session=session, base=base, host=str(base), headers=headers, server_name=None)
     return Client(cast(Connection, connection), observe=lambda *request: told.append(request))
 
 

@@ -59,7 +59,7 @@ class Server:
         return {"resources": self.kinds, "metadata": {"resourceVersion": "10"}}
 
     async def watch(
-        self, path: str, params: Mapping[str, str], silence: float, accept: str = ""
+        self, path: str, params: Mapping[str, str], silence: float, accept: str = "", opened: Any = None
     ) -> AsyncIterator[dict[str, Any]]:
         if "webs" in path:
             await asyncio.Event().wait()
@@ -252,14 +252,19 @@ async def test_a_watch_that_is_silent_or_broken_counts_as_none_and_begins_anew()
 
 
 @virtual_time
-async def test_where_rbac_forbids_to_watch_either_kind_nothing_is_watched() -> None:
+async def test_as_long_as_rbac_forbids_to_watch_either_kind_nothing_is_watched() -> None:
     server = Server()
     server.denied = {("apiservices", "", "watch")}
     served = Served()
     watch = watch_of(server, served)
-    await watch.run()
+    running = asyncio.create_task(watch.run())
+    await asyncio.sleep(3600)
     assert not watch.watching()
     assert server.watches == []
+    server.denied = set()
+    await asyncio.sleep(400)
+    assert len(server.watches) == 2
+    running.cancel()
 
 
 @pytest.mark.parametrize(
@@ -285,6 +290,7 @@ async def test_what_may_be_watched_is_asked_once_for_each_kind_and_namespace() -
     for _ in range(3):
         verdicts = await asyncio.gather(*(permissions.may_watch(WEBS, namespace) for namespace in ("", "a", "b", "c")))
         assert verdicts == [True, True, False, False]
+        await asyncio.sleep(60)
     assert len(server.reviews) == 8
     assert server.reviews[0] == {"group": "example.com", "resource": "webs", "namespace": "", "verb": "list"}
 
@@ -311,7 +317,26 @@ async def test_no_informer_starts_that_rbac_forbids_and_it_is_said_once(capsys: 
     lists = [path for path, _ in server.asked]
     assert lists == ["/apis/example.com/v1/namespaces/b/webs"]
     assert [informer.namespace for informer in informers.unsynced()] == []
-    assert informers.dead() == []
+    assert (informers.behind(), informers.stuck()) == (None, None)
+    said = capsys.readouterr()
+    assert (said.out + said.err).count("not watched") == 1
+    await informers.stop()
+
+
+@virtual_time
+async def test_a_right_that_is_granted_later_is_noticed_within_minutes(capsys: pytest.CaptureFixture[str]) -> None:
+    server = Server()
+    server.denied = {("webs", "", "list")}
+    informers = Informers(cast(Client, server), [])
+    (informer,) = informers.ensure(WEBS, lambda change: None, required=False)
+    await asyncio.sleep(3600)
+    assert server.asked == []
+    assert len(server.reviews) < 2 * 13, "two questions every five minutes"
+    server.denied = set()
+    await asyncio.sleep(331)
+    assert informer.synced.is_set()
+    await asyncio.sleep(3600)
+    assert len(server.reviews) < 2 * 15, "what is allowed is not asked for again"
     said = capsys.readouterr()
     assert (said.out + said.err).count("not watched") == 1
     await informers.stop()

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from ansible_operator.kube.client import Client
-from ansible_operator.kube.informer import Change, Informer
+from ansible_operator.kube.informer import BOOKMARK_SILENCE_SECONDS, SILENCE_SECONDS, Change, Informer
 from ansible_operator.model.errors import ApiError
 from ansible_operator.model.gvk import GVK, ObjectKey, Resource
 from tests.support.virtual_time import now, virtual_time
@@ -58,6 +58,7 @@ class Server:
         self._script = list(script)
         self.calls: list[tuple[str, dict[str, str]]] = []
         self.times: list[float] = []
+        self.silences: list[float] = []
         self.renewed = 0
         self.connection = self
 
@@ -79,13 +80,17 @@ class Server:
         assert isinstance(answer, dict), f"a list was asked for, the script has {answer}"
         return answer
 
-    async def watch(self, path: str, params: Any, silence: float) -> AsyncIterator[Object]:
+    async def watch(self, path: str, params: Any, silence: float, opened: Any) -> AsyncIterator[Object]:
         assert path == "/apis/example.com/v1/namespaces/a/webs"
-        assert silence > float(params["timeoutSeconds"])
+        assert silence == BOOKMARK_SILENCE_SECONDS or silence > float(params["timeoutSeconds"])
+        self.silences.append(silence)
         if not self._script:
             self.calls.append(("watch", dict(params)))
+            opened()
             await asyncio.Event().wait()
-        for item in self._next("watch", params):
+        events = self._next("watch", params)
+        opened()
+        for item in events:
             if isinstance(item, ApiError):
                 raise item
             yield deepcopy(item)
@@ -272,6 +277,13 @@ async def test_a_list_that_fails_is_tried_again_ever_more_slowly_up_to_half_a_mi
 
 
 @virtual_time
+async def test_a_list_that_is_always_too_old_is_tried_again_ever_more_slowly_as_well() -> None:
+    _, _, server = await run(page(), *[error(410)] * 10, page(web("x")))
+    assert server.times[2] == server.times[1], "a new list is asked for at once"
+    assert server.times[11] - server.times[2] > 0.1 * 2**8
+
+
+@virtual_time
 async def test_a_watch_that_fails_is_tried_again_ever_more_slowly_as_well() -> None:
     _, _, server = await run(page(), *[error(0)] * 10)
     assert server.times[10] - server.times[1] > 0.1 * 2**9
@@ -320,6 +332,55 @@ async def test_the_last_contact_is_remembered() -> None:
     assert informer.last_contact == 0
 
 
+# --- how it is -------------------------------------------------------------------------------------------------------
+
+
+@virtual_time
+async def test_a_server_that_has_sent_a_bookmark_is_missed_sooner_when_it_falls_silent() -> None:
+    _, _, server = await run(page(), [bookmark(11)], [bookmark(12), error(0)], [])
+    assert server.silences == [SILENCE_SECONDS, BOOKMARK_SILENCE_SECONDS, SILENCE_SECONDS, SILENCE_SECONDS]
+
+
+@virtual_time
+async def test_it_is_behind_until_the_first_list_and_once_it_could_not_be_kept_up_to_date_for_a_minute() -> None:
+    informer, _, _ = await run(*[error(503)] * 4, seconds=0.5)
+    assert informer.behind() == "waiting for the first list of webs.example.com"
+    for trouble in ([error(503)] * 50, [[gone()], *[error(503)] * 50]):
+        informer, _, _ = await run(page(), *trouble, seconds=50)
+        assert informer.behind() is None, "a short trouble is nobody's"
+        await asyncio.sleep(30)
+        assert informer.behind() == "webs.example.com cannot be watched for 80 s: 503 Reason: text"
+    informer, _, _ = await run(page(), *[error(503)] * 8, seconds=500)
+    assert informer.behind() is None, "a watch that is open counts, be it silent"
+
+
+@virtual_time
+async def test_it_is_late_where_no_sign_of_life_came_when_one_was_due() -> None:
+    informer, _, _ = await run(page(), seconds=SILENCE_SECONDS)
+    assert informer.late() is None
+    await asyncio.sleep(61)
+    assert informer.late() == "the watch of webs.example.com has made no progress and is 1 s late"
+
+
+@virtual_time
+async def test_waiting_as_long_as_the_server_asks_is_not_late() -> None:
+    informer, _, server = await run(error(429, retry_after=900), page(), seconds=899)
+    assert informer.late() is None
+    assert server.kinds == ["list"]
+
+
+@virtual_time
+async def test_an_answer_that_nobody_understands_is_no_end_but_a_reason_to_list_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    nonsense: Any = {"type": "MODIFIED", "object": {"kind": "Web"}}
+    informer, seen, server = await run({"kind": "Teapot"}, page(web("x")), [nonsense], page(web("x", 12)))
+    assert seen == ["initial added x 1", "updated x 1 12"]
+    assert server.kinds == ["list", "list", "watch", "list", "watch"]
+    assert "KeyError" in str(informer.last_error)
+    assert capsys.readouterr().out.count("is not understood") >= 2
+
+
 # --- handlers --------------------------------------------------------------------------------------------------------
 
 
@@ -355,3 +416,23 @@ async def test_every_handler_is_told() -> None:
     await asyncio.sleep(10)
     task.cancel()
     assert seen == [["initial added x 1", "deleted x 12"]] * 2
+
+
+@virtual_time
+async def test_a_handler_that_fails_takes_neither_the_watch_nor_another_handler_along(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server = Server(page(web("x"), web("y")), [event("DELETED", web("x", 12))])
+    informer = Informer(cast(Client, server), WEBS, "a")
+    seen: list[str] = []
+
+    def fail(change: Change) -> None:
+        raise RuntimeError("a fault of ours")
+
+    informer.add_handler(fail)
+    informer.add_handler(lambda change: seen.append(text_of(change)))
+    task = asyncio.create_task(informer.run())
+    await asyncio.sleep(10)
+    task.cancel()
+    assert seen == ["initial added x 1", "initial added y 1", "deleted x 12"]
+    assert capsys.readouterr().out.count("[error    ] a change was not handled") == 3

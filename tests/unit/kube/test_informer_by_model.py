@@ -93,11 +93,12 @@ class Server:
                     del objects[obj["metadata"]["name"]]
         return sorted(objects.values(), key=lambda obj: str(obj["metadata"]["name"]))
 
-    async def watch(self, path: str, params: Any, silence: float) -> AsyncIterator[Object]:
+    async def watch(self, path: str, params: Any, silence: float, opened: Any) -> AsyncIterator[Object]:
         self._refuse()
         since = int(params["resourceVersion"])
         if since < self.compacted:
             yield {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
+        opened()
         self.cut.clear()
         while not self.cut.is_set():
             for version, kind, obj in [entry for entry in self.history if entry[0] > since]:
@@ -121,8 +122,16 @@ class Believer:
 
     def __init__(self) -> None:
         self.objects: dict[str, Object] = {}
+        self.doubts: list[AssertionError] = []
 
     def __call__(self, change: Change) -> None:
+        """The informer goes on when a handler fails, so what is wrong is kept for the test."""
+        try:
+            self._believe(change)
+        except AssertionError as error:
+            self.doubts.append(error)
+
+    def _believe(self, change: Change) -> None:
         name = change.object["metadata"]["name"]
         known = self.objects.get(name)
         if change.kind == "added":
@@ -186,5 +195,7 @@ async def follow(happenings: list[tuple[str, Any]]) -> None:
     if task.done():
         task.result()
     task.cancel()
+    assert believer.doubts == []
+    assert informer.behind() is None
     assert believer.objects == server.objects
     assert {key.name for key in informer.store} == set(server.objects)

@@ -41,6 +41,8 @@ def _run(options: argparse.Namespace) -> int:
     for complaint in complaints:
         log.warning("setting ignored", problem=complaint)
     watches = load_watches(settings.watches_file, settings.environment, Path.cwd())
+    if not watches:
+        log.warning("nothing is watched: the watches file names no kind", file=str(settings.watches_file))
     for watch in watches:
         if not watch.mark_unsafe:
             log.warning("values of objects are templated by Ansible; set markUnsafe: true", gvk=str(watch.gvk))

@@ -194,11 +194,11 @@ def test_what_rbac_forbids_is_not_watched_which_is_said_once_and_holds_up_nothin
     operator = start(kubeconfig=cluster.service_account_kubeconfig(namespace, "operator", tmp_path / "account"))
     api.create(THING, THING.object("one", namespace))
     api.wait(THING, "one", namespace, succeeded)
-    operator.wait_log("not watched: the operator may not list and watch this kind; grant it and restart")
+    operator.wait_log("not watched: the operator may not list and watch this kind; once it may, it will")
     api.patch(THING, "one", namespace, {"spec": {"again": True}})
     operator.wait_runs(2, "one")
     said = [record["msg"] for record in operator.records(logger="informer")]
-    assert said == ["not watched: the operator may not list and watch this kind; grant it and restart"]
+    assert said == ["not watched: the operator may not list and watch this kind; once it may, it will"]
     assert operator.probe("/readyz")[0] == 200
     assert operator.probe("/healthz")[0] == 200
     child = api.get(CONFIG_MAP, "child", namespace)

@@ -131,6 +131,42 @@ def test_no_secret_is_told_at_any_level(
         assert {"job", "namespace", "name", "gvk", "task"} <= set(record)
 
 
+SEEN_BY_NO_RESULT = """
+    - name: Look up
+      ansible.builtin.set_fact:
+        looked_up: "{{ lookup('kubernetes.core.k8s', kind='Secret', namespace=where, resource_name='looked-up')
+          .data.password | b64decode }}"
+      vars: {where: "{{ ansible_operator_meta.namespace }}"}
+    - name: Read with kubectl, as YAML of a list
+      ansible.builtin.command: kubectl get secrets -o custom-columns=:.data.password
+      changed_when: false
+      register: listed
+    - name: Make one with kubectl
+      ansible.builtin.command: kubectl create secret generic made --from-literal=password={{ made }}
+    - name: Fail over {{ looked_up }}
+      ansible.builtin.fail: {msg: "{{ looked_up }} / {{ made }} / {{ listed.stdout }}"}
+"""
+
+
+def test_a_secret_that_no_result_shows_is_hidden_as_well(
+    api: Api, namespace: str, project: Project, start: Start
+) -> None:
+    values = {"looked-up": "l00ked-up-value", "listed": "l1sted-value"}
+    for name, value in values.items():
+        api.create(SECRET, SECRET.object(name, namespace, stringData={"password": value}))
+    made = "m4de-value"
+    project.watches({**THING.watch, "role": "leak", "vars": {"made": made}})
+    project.role("leak", SEEN_BY_NO_RESULT)
+    loud = {"annotations": {"ansible.sdk.operatorframework.io/verbosity": "4"}}
+    api.create(THING, THING.object("one", namespace, metadata=loud))
+    operator = start("--ansible-log-events=everything", ANSIBLE_DEBUG_LOGS="true")
+    told = json.dumps(api.wait(THING, "one", namespace, failed)) + json.dumps(api.list(EVENT, namespace))
+    told += operator.stderr + operator.stdout
+    planted = [text for value in (*values.values(), made) for text in (value, encoded(value))]
+    assert [text for text in planted if text in told] == []
+    assert operator.records("task failed", name="one", task="Fail over ***", ignored=False) or "*** / *** / " in told
+
+
 # --- who may read the metrics ----------------------------------------------------------------------------------------
 
 CLUSTER_ROLE = Kind("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)

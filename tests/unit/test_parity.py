@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENT = ROOT / "docs/parity.md"
-SECTIONS = ("4.1", "4.2", "4.3", "4.4", "4.5", "4.6", "4.7")
+SECTIONS = ("4.1", "4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import ipaddress
 import ssl
 import tempfile
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-_LIFETIME = timedelta(days=3650)
-"""Longer than any process lives; the key dies with the process."""
+_VALID = (datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
+"""Always, whatever the clock is set to; the key dies with the process. The end is RFC 5280's for no end at all."""
 
 
 @dataclass(frozen=True)
@@ -26,26 +26,25 @@ class Certificates:
     authority: bytes
 
 
-def make_certificates(directory: Path, now: datetime | None = None) -> Certificates:
+def make_certificates(directory: Path) -> Certificates:
     """Make both. The server key touches ``directory`` (mode 0600) only while it is being loaded."""
-    now = now or datetime.now(UTC)
     authority_key = ec.generate_private_key(ec.SECP256R1())
     server_key = ec.generate_private_key(ec.SECP256R1())
-    authority = _authority(authority_key, now)
-    server = _server(server_key, authority, authority_key, now)
+    authority = _authority(authority_key)
+    server = _server(server_key, authority, authority_key)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.set_alpn_protocols(["http/1.1"])  # upgrades (exec, port-forward) need it
     _load(context, server, server_key, directory)
     return Certificates(context, authority.public_bytes(serialization.Encoding.PEM))
 
 
-def _builder(common_name: str, now: datetime) -> x509.CertificateBuilder:
+def _builder(common_name: str) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)]))
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + _LIFETIME)
+        .not_valid_before(_VALID[0])
+        .not_valid_after(_VALID[1])
     )
 
 
@@ -63,9 +62,9 @@ def _usage(*, sign: bool) -> x509.KeyUsage:
     )
 
 
-def _authority(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
+def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     """With all that Python 3.13's strict verification asks for: key usage and a subject key identifier."""
-    builder = _builder("ansible-operator proxy authority", now)
+    builder = _builder("ansible-operator proxy authority")
     builder = builder.issuer_name(
         x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ansible-operator proxy authority")])
     )
@@ -82,12 +81,11 @@ def _server(
     key: ec.EllipticCurvePrivateKey,
     authority: x509.Certificate,
     authority_key: ec.EllipticCurvePrivateKey,
-    now: datetime,
 ) -> x509.Certificate:
     loopback = [ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1")]
     names = [x509.DNSName("localhost"), *(x509.IPAddress(address) for address in loopback)]
     return (
-        _builder("localhost", now)
+        _builder("localhost")
         .issuer_name(authority.subject)
         .public_key(key.public_key())
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)

@@ -1,4 +1,7 @@
-"""Discovery answered from memory: what one run was told is told to all, until the API server serves something else."""
+"""Discovery answered from memory: what one run was told is told to all, until the API server serves something else.
+
+Its version as well, for which every client of a play asks once; one that asks again waits for another.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from ansible_operator.model.errors import ApiError
 from ansible_operator.proxy.grants import Session
 from ansible_operator.proxy.requestinfo import Target
 
-_PATH = re.compile(r"/api(/v1)?|/apis(/[a-z0-9.-]+(/v[a-z0-9]+)?)?")
+_VERSION = "/version"
+_PATH = re.compile(rf"{_VERSION}|/api(/v1)?|/apis(/[a-z0-9.-]+(/v[a-z0-9]+)?)?")
 _MAX_ACCEPT = 512
 
 
 class Discovered:
-    """Answers requests for the lists of groups, versions and kinds, in whatever representation they are asked for."""
+    """Answers requests for lists of groups, versions and kinds, in any representation, and for the server's version."""
 
     def __init__(self, discovery: Discovery) -> None:
         self._discovery = discovery
@@ -36,7 +40,8 @@ class Discovered:
         ):
             return None
         asked = f"{target.path} {accept}"
-        fresh = asked in session.discovered and not self._discovery.served.watched()
+        told_of_changes = target.path != _VERSION and self._discovery.served.watched()
+        fresh = asked in session.discovered and not told_of_changes
         session.discovered.add(asked)
         try:
             return await self._discovery.document(target.path, accept or "*/*", fresh=fresh)

@@ -16,6 +16,9 @@ from ansible_operator.telemetry.logs import get_logger
 
 log = get_logger("proxy")
 
+SILENCE_SECONDS = 90.0
+"""Without a byte for so long an ordinary answer is not waited for; the API server itself gives up after a minute."""
+
 Body = bytes | aiohttp.StreamReader | None
 
 _MAX_BODY = 64 * 1024 * 1024
@@ -41,12 +44,14 @@ def invite(request: web.BaseRequest) -> None:
 
 @asynccontextmanager
 async def answer_of(
-    request: web.BaseRequest, target: Target, connection: Connection, body: Body, *, again: bool
+    request: web.BaseRequest, target: Target, connection: Connection, body: Body, *, again: bool, lasting: bool
 ) -> AsyncIterator[aiohttp.ClientResponse]:
     """The API server's answer to a request with this body. Raises aiohttp.ClientError, OSError, TimeoutError.
 
-    ``again``: credentials that were refused are read anew and the request is repeated, once.
+    ``again``: credentials that were refused are read anew and the request is repeated, once. ``lasting``: the answer
+    may be silent for as long as it likes, as that of a watch.
     """
+    silence = None if lasting else SILENCE_SECONDS
     headers = forwardable(request.headers)
     length = request.headers.get("Content-Length")
     if isinstance(body, aiohttp.StreamReader) and length is not None:
@@ -59,6 +64,8 @@ async def answer_of(
             headers=headers,
             data=BytesIO(body) if isinstance(body, bytes) else body,  # which is sent bit by bit
             allow_redirects=False,
+            server_hostname=connection.server_name,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=silence),
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
         ) as answer:
             if answer.status != 401 or not again:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ansible_operator.model.gvk import GVK, Resource
+from ansible_operator.model.gvk import GVK, Object, Resource
 from ansible_operator.model.owner import Owner
 
 
@@ -26,13 +26,15 @@ class Grant:
     """What one run may do at the proxy.
 
     ``inject`` says whether what it creates gets an owner; ``on_child`` is told of each child; kinds in ``blacklist``
-    are always read from the API server.
+    are always read from the API server; ``on_secret`` is told of each Secret, or list of them, that the run reads or
+    writes, before the run is.
     """
 
     owner: Owner
     inject: bool
     on_child: Callable[[Child], None]
     blacklist: frozenset[GVK] = frozenset()
+    on_secret: Callable[[Object], None] = lambda secret: None
 
 
 class Session:

@@ -8,7 +8,8 @@ apply PATCH
 PUT
     gets it where it creates, and keeps ours where the body leaves it out.
 
-Everything else, and every body that is not plain JSON or YAML, passes as it is.
+Bodies may be JSON, YAML or Kubernetes' protobuf, which is all that an API server takes by default. Everything else
+passes as it is; where such a body has created something, the log says once that it has no owner.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ import yaml
 from ansible_operator.config import yaml_1_1
 from ansible_operator.kube.client import Client
 from ansible_operator.kube.discovery import Discovery
-from ansible_operator.model.errors import ApiError, NotFound
+from ansible_operator.model.errors import ApiError, NotFound, TooManyRequests, Unavailable
 from ansible_operator.model.gvk import ObjectKey, Resource
 from ansible_operator.model.owner import Owner, is_owned, own
+from ansible_operator.proxy import protobuf
 from ansible_operator.proxy.grants import Child, Grant
 from ansible_operator.proxy.requestinfo import RequestInfo
 from ansible_operator.telemetry.logs import get_logger
@@ -34,6 +36,8 @@ log = get_logger("proxy")
 
 APPLY = "application/apply-patch+yaml"
 _JSON = "application/json"
+_YAML = ("application/yaml", APPLY)
+_WHOLE = (_JSON, "application/yaml", protobuf.PROTOBUF)
 _WATCHABLE = frozenset({"get", "list", "watch"})
 
 
@@ -54,6 +58,7 @@ class Ownership:
     def __init__(self, client: Client, discovery: Discovery) -> None:
         self._client = client
         self._discovery = discovery
+        self._unowned: set[str] = set()
 
     @staticmethod
     def may_create(method: str, info: RequestInfo | None, content_type: str) -> bool:
@@ -62,27 +67,40 @@ class Ownership:
             return False
         if method == "PATCH":
             return content_type == APPLY
-        return method in ("POST", "PUT") and content_type == _JSON
+        return method in ("POST", "PUT") and content_type in _WHOLE
+
+    async def created_unseen(self, info: RequestInfo, content_type: str) -> None:
+        """A body that was not looked at has created something: say once that it has no owner."""
+        if content_type not in self._unowned and not info.subresource and await self.resource(info) is not None:
+            self._unowned.add(content_type)
+            log.warning("created without an owner: bodies of this type are not understood", type=content_type)
 
     async def prepare(self, grant: Grant, write: Write) -> bytes:
-        """The body to send upstream. Where the object gets or has our owner, the child is reported first."""
+        """The body to send upstream. Where the object gets or has our owner, the child is reported first.
+
+        Raises ApiError where the API server does not say just now what the body needs: without an owner the object
+        would outlive it, and nobody would watch it.
+        """
         obj = _parse(write)
-        resource = await self.resource(write.info)
-        if not grant.inject or obj is None or resource is None:
+        if obj is not None and write.info.of_secrets:
+            grant.on_secret({**obj, "kind": "Secret"})
+        if not grant.inject or obj is None:
             return write.body
-        if write.method != "POST" and not await self._is_ours_to_own(grant.owner, write.info, obj):
+        resource = await self._resource(write.info)
+        if resource is None:
+            return write.body
+        if write.method != "POST" and not await self._is_ours_to_own(grant.owner, write.info, resource, obj):
             return write.body
         namespace = write.info.namespace
         changed = own(obj, grant.owner, namespaced=resource.namespaced, namespace=namespace)
         if not write.dry_run and is_owned(obj, grant.owner):
             grant.on_child(child_of(grant.owner, resource, namespace))
-        return json.dumps(obj).encode() if changed else write.body
+        return _with_owner(write, obj, grant.owner) if changed else write.body
 
-    async def _is_ours_to_own(self, owner: Owner, info: RequestInfo, obj: Mapping[str, Any]) -> bool:
+    async def _is_ours_to_own(
+        self, owner: Owner, info: RequestInfo, resource: Resource, obj: Mapping[str, Any]
+    ) -> bool:
         name = info.name or (obj.get("metadata") or {}).get("name", "")
-        resource = await self.resource(info)
-        if resource is None:
-            return False
         try:
             existing = await self._client.get(resource, ObjectKey(info.namespace, name))
         except NotFound:
@@ -95,7 +113,17 @@ class Ownership:
         Virtual kinds (a ProjectRequest, a SubjectAccessReview) are not, nor is anything that discovery cannot tell.
         """
         try:
+            return await self._resource(info)
+        except ApiError as error:
+            log.debug("kind is not known", plural=info.plural, group=info.group, error=str(error))
+            return None
+
+    async def _resource(self, info: RequestInfo) -> Resource | None:
+        """The same. Raises Unavailable or TooManyRequests where it may be told the next time."""
+        try:
             resource = await self._discovery.by_plural(info.group, info.version, info.plural)
+        except (Unavailable, TooManyRequests):
+            raise
         except ApiError as error:
             log.debug("kind is not known", plural=info.plural, group=info.group, error=str(error))
             return None
@@ -107,12 +135,24 @@ def child_of(owner: Owner, resource: Resource, namespace: str) -> Child:
     return Child(resource, namespace, not owner.may_be_referenced_by(resource.namespaced, namespace))
 
 
+def _with_owner(write: Write, obj: Mapping[str, Any], owner: Owner) -> bytes:
+    """The body of an object that has just got an owner. JSON is YAML as well."""
+    if write.content_type != protobuf.PROTOBUF:
+        return json.dumps(obj).encode()
+    added = obj["metadata"]
+    references = [reference for reference in added["ownerReferences"] if reference == owner.reference()]
+    annotations = {} if references else owner.annotations()
+    return protobuf.add(write.body, {"ownerReferences": references, "annotations": annotations})
+
+
 def _parse(write: Write) -> dict[str, Any] | None:
     """The object in a body; None where it is something else, which is then the API server's to judge."""
+    if write.content_type == protobuf.PROTOBUF:
+        return (protobuf.read_secret if write.info.of_secrets else protobuf.read)(write.body)
     try:
         obj = json.loads(write.body)
     except ValueError:
-        obj = _parse_yaml(write.body) if write.content_type == APPLY else None
+        obj = _parse_yaml(write.body) if write.content_type in _YAML else None
     return obj if isinstance(obj, dict) else None
 
 

@@ -37,7 +37,8 @@ _HEARD_SECONDS = 90.0
 
 _SETTLE_SECONDS = 10.0
 _MOST_OBJECTS = 500
-"""Longer lists go upstream: making one of them would hold up everybody else."""
+_MOST_CANDIDATES = 2000
+"""Longer lists go upstream, and so do those that are chosen from more: making one would hold up everybody else."""
 
 _NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _REQUIREMENT = re.compile(rf"\s*((?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?{_NAME})\s*(==|=|!=)\s*((?:{_NAME})?)\s*")
@@ -108,14 +109,13 @@ class Reads:
 
 def _list(informer: Informer, namespace: str, selector: Selector, version: str) -> Found | None:
     """In the order of the API server, which is that of the keys."""
-    objects: list[tuple[ObjectKey, Object]] = []
-    for key in informer.store:
-        obj = informer.store.get(key)
-        if obj is not None and namespace in ("", key.namespace) and selector.matches(labels_of(obj)):
-            objects.append((key, obj))
-            if len(objects) > _MOST_OBJECTS:
-                return None
-    items = [obj for _, obj in sorted(objects, key=lambda pair: pair[0])]
+    keys = sorted(key for key in informer.store if namespace in ("", key.namespace))
+    if len(keys) > (_MOST_CANDIDATES if selector.requirements else _MOST_OBJECTS):
+        return None
+    objects = (informer.store.get(key) for key in keys)
+    items = [obj for obj in objects if obj is not None and selector.matches(labels_of(obj))]
+    if len(items) > _MOST_OBJECTS:
+        return None
     body = {
         "apiVersion": informer.resource.gvk.api_version,
         "kind": informer.list_kind,

@@ -31,6 +31,11 @@ class RequestInfo:
     subresource: str = ""
     watch: bool = False
 
+    @property
+    def of_secrets(self) -> bool:
+        """Whether it is about Secrets themselves."""
+        return (self.group, self.plural, self.subresource) == ("", "secrets", "")
+
 
 def target_of(raw: str) -> Target | None:
     """The target of a request line; None for what is no path.

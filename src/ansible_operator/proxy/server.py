@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from ssl import SSLContext
 
@@ -15,14 +15,14 @@ from aiohttp.http_exceptions import HttpProcessingError
 from ansible_operator.kube.client import Client
 from ansible_operator.kube.definitions import is_definition
 from ansible_operator.kube.discovery import Discovery
-from ansible_operator.model.errors import StartError
+from ansible_operator.model.errors import ApiError, StartError
 from ansible_operator.proxy.certificates import make_certificates
 from ansible_operator.proxy.discovered import Discovered
 from ansible_operator.proxy.forward import Body, answer_of, hand_back, invite, read_body
-from ansible_operator.proxy.grants import Grants, Session
+from ansible_operator.proxy.grants import Grant, Grants, Session
 from ansible_operator.proxy.ownership import Ownership, Write
 from ansible_operator.proxy.reads import Reads
-from ansible_operator.proxy.recovery import Recovery, may_show_children, peek
+from ansible_operator.proxy.recovery import Recovery, may_be_looked_into, peek, unpacked
 from ansible_operator.proxy.requestinfo import RequestInfo, Target, is_watch, request_info, target_of
 from ansible_operator.proxy.upgrade import tunnel, wants_upgrade
 from ansible_operator.telemetry.logs import get_logger
@@ -72,6 +72,7 @@ class Proxy:
         self._anonymous_port = anonymous_port
         self._anybody = Session()
         self._runners: list[web.ServerRunner] = []
+        self._started = False
 
     @property
     def url(self) -> str:
@@ -96,6 +97,7 @@ class Proxy:
             log.warning("the proxy lets in whoever comes", url=self.anonymous_url)
         self._port = await self._listen(self._handle, self._port, certificates.context)
         self.authority_file.write_bytes(certificates.authority)
+        self._started = True
 
     async def _listen(self, handler: _Handler, port: int, context: SSLContext | None) -> int:
         server = web.Server(
@@ -122,11 +124,14 @@ class Proxy:
         return bound
 
     async def stop(self) -> None:
-        """Close the servers and every connection."""
+        """Close the servers and every connection, and remove the authority's file."""
         self.grants.close()
         self._anybody.close()
         for runner in self._runners:
             await runner.cleanup()
+        if self._started:
+            with suppress(OSError):
+                self.authority_file.unlink(missing_ok=True)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         session = self.grants.of_header(request.headers.get("Authorization", ""))
@@ -151,6 +156,9 @@ class Proxy:
             except (TimeoutError, aiohttp.ClientError, OSError) as error:
                 log.warning("API server did not answer", path=target.path, error=str(error))
                 return _status(503, "ServiceUnavailable", f"the API server did not answer: {error}")
+            except ApiError as error:  # to a question of ours, without whose answer the request cannot go on
+                log.warning("API server did not say what a request needs", path=target.path, error=str(error))
+                return _status(error.status or 503, error.reason, error.message, error.retry_after)
 
     async def _from_memory(
         self, request: web.BaseRequest, target: Target, info: RequestInfo | None, session: Session
@@ -165,8 +173,7 @@ class Proxy:
         found = self._reads.find(request, target, info, session) if self._reads is not None else None
         if found is None:
             return None
-        if session.grant.inject:
-            self._recovery.from_objects(session.grant, found.resource, found.objects)
+        self._recovery.from_objects(session.grant, found.resource, found.objects)
         return web.Response(body=found.body, headers={"Content-Type": "application/json", "X-Cache": "HIT"})
 
     async def _forward(
@@ -175,21 +182,20 @@ class Proxy:
         with await self._noticed(request, info, session):
             body = await self._body(request, target, info, session)
             again = not isinstance(body, aiohttp.StreamReader) and (info is None or not info.subresource)
-            async with answer_of(request, target, self._client.connection, body, again=again) as answer:
+            lasting = info is not None and (bool(info.subresource) or is_watch(info, target.query))
+            async with answer_of(
+                request, target, self._client.connection, body, again=again, lasting=lasting
+            ) as answer:
                 grant = session.grant
-                if (
-                    grant is None
-                    or info is None
-                    or not grant.inject
-                    or request.method != "GET"
-                    or info.subresource
-                    or is_watch(info, target.query)
-                    or not may_show_children(answer)
-                ):
+                if grant is None or info is None:
+                    return await hand_back(request, answer)
+                if answer.status == 201 and isinstance(body, aiohttp.StreamReader) and grant.inject:
+                    await self._ownership.created_unseen(info, request.content_type)
+                if not _shows_something(request, target, info, grant) or not may_be_looked_into(answer):
                     return await hand_back(request, answer)
                 first, whole = await peek(answer)
                 if whole:
-                    await self._recovery.from_answer(grant, info, first)
+                    await self._recovery.from_answer(grant, info, unpacked(answer, first))
                 return await hand_back(request, answer, first)
 
     async def _noticed(
@@ -233,7 +239,15 @@ class _ServerLog(logging.LoggerAdapter[logging.Logger]):
         self.logger.log(level, msg, *args, exc_info=exc_info)  # type: ignore[arg-type]
 
 
-def _status(code: int, reason: str, message: str) -> web.Response:
+def _shows_something(request: web.BaseRequest, target: Target, info: RequestInfo, grant: Grant) -> bool:
+    """Whether the answer may show children, or Secrets: writes are answered with the object."""
+    if info.subresource or is_watch(info, target.query):
+        return False
+    return info.of_secrets or (grant.inject and request.method == "GET")
+
+
+def _status(code: int, reason: str, message: str, retry_after: float | None = None) -> web.Response:
     """An answer as the API server itself would give it, so that every client can read it."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
-    return web.json_response({**body, "message": message, "reason": reason, "code": code}, status=code)
+    headers = {} if retry_after is None else {"Retry-After": f"{retry_after:.0f}"}
+    return web.json_response({**body, "message": message, "reason": reason, "code": code}, status=code, headers=headers)

@@ -25,10 +25,13 @@ _LABELS = ("name", "namespace", "group", "version", "kind")
 _VALUES = {"True": 1.0, "False": 0.0}
 
 
-@dataclass
+_NO_CONDITIONS: Mapping[str, float] = {}
+
+
+@dataclass(slots=True)
 class _Seen:
     created: float
-    conditions: Mapping[str, float] = field(default_factory=dict)
+    conditions: Mapping[str, float] = field(default_factory=lambda: _NO_CONDITIONS)
 
 
 class ObjectMetrics(Collector):

@@ -114,6 +114,8 @@ def _gauge(series: Gauge, operation: Mapping[str, Any]) -> None:
         series.inc(_number(operation, "add"))
     elif operation.get("subtract"):
         series.dec(_number(operation, "subtract"))
+    elif operation.get("set"):
+        series.set(_number(operation, "set"))
     elif operation.get("set_to_current_time"):
         series.set_to_current_time()
     elif operation.get("set") is not None:

@@ -283,3 +283,19 @@ def test_run_hands_settings_and_watches_to_the_operator(tmp_path: Path, monkeypa
     assert cli.main(["run", "--proxy-port=18888"]) == 0
     ((settings, watches),) = seen
     assert (settings.proxy_port, watches) == (18888, 1)
+
+
+@pytest.mark.parametrize("text", ["[]", "", "# nothing yet\n"], ids=repr)
+def test_a_file_without_watches_is_told_once(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def run(_settings: Settings, _watches: list[Any]) -> None:
+        pass
+
+    (tmp_path / "watches.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(app, "run", run)
+    monkeypatch.setattr(cli.logs, "configure", lambda *_: None)
+    assert cli.main(["run"]) == 0
+    said = capsys.readouterr()
+    assert (said.out + said.err).count("nothing is watched") == 1

@@ -6,13 +6,19 @@ import contextlib
 import os
 import ssl
 import stat
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 from cryptography import x509
 
+from ansible_operator.kube.client import Client
+from ansible_operator.kube.discovery import Discovery
+from ansible_operator.model.errors import StartError
 from ansible_operator.proxy.certificates import Certificates, make_certificates
+from ansible_operator.proxy.server import Proxy
+from tests.support.upstream import Received, front
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +88,13 @@ def test_the_authority_signs_for_servers_only_and_no_further_authority(certifica
     assert authority.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
 
 
-def test_a_clock_that_is_a_little_behind_does_no_harm(tmp_path: Path) -> None:
-    now = datetime(2026, 1, 31, 12, tzinfo=UTC)
-    authority = x509.load_pem_x509_certificate(make_certificates(tmp_path, now).authority)
-    assert authority.not_valid_before_utc <= now - timedelta(minutes=30)
-    assert authority.not_valid_after_utc >= now + timedelta(days=365)
+def test_a_clock_that_is_set_while_they_serve_does_no_harm(certificates: Certificates) -> None:
+    """A machine may begin with a clock of long ago, and one in use may be set to any time."""
+    near = handshake(certificates, client(certificates.authority), "localhost")
+    server = x509.load_der_x509_certificate(near.getpeercert(binary_form=True) or b"")
+    for certificate in (server, x509.load_pem_x509_certificate(certificates.authority)):
+        assert certificate.not_valid_before_utc <= datetime(1970, 1, 1, tzinfo=UTC)
+        assert certificate.not_valid_after_utc >= datetime(2200, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077], ids=oct)
@@ -108,3 +116,23 @@ def test_the_key_is_only_ours_to_read_while_it_is_loaded_and_gone_afterwards(
         os.umask(before)
     assert modes == [0o600]
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_the_authoritys_file_goes_with_the_proxy_but_not_with_one_that_finds_its_port_taken(
+    tmp_path: Path,
+) -> None:
+    async with front(nothing, tmp_path) as first:
+        late = Proxy(cast(Client, None), cast(Discovery, None), int(first.proxy.url.rpartition(":")[2]), tmp_path)
+        with pytest.raises(StartError, match="--proxy-port"):
+            await late.start()
+        await late.stop()
+        assert files(tmp_path) == [first.proxy.authority_file]
+    assert files(tmp_path) == []
+
+
+async def nothing(_request: Received) -> bytes:
+    return b""
+
+
+def files(directory: Path) -> list[Path]:
+    return list(directory.iterdir())

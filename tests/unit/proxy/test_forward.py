@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_operator.proxy.grants import Grant
 from tests.support.upstream import OWNER, SECONDS, Received, closed, front, ok, until
 
 CHILD = {"kind": "ConfigMap", "metadata": {"name": "c", "namespace": "a", "ownerReferences": [OWNER.reference()]}}
@@ -71,7 +72,7 @@ async def test_what_is_no_request_gets_an_answer_and_no_traceback(
         head, _ = await proxy.send(line)
         assert b" 400 " in head.split(b"\r\n")[0]
         assert proxy.upstream.received == []
-        assert (await proxy.send("GET /version"))[0].startswith(b"HTTP/1.1 200")
+        assert (await proxy.send("GET /healthz"))[0].startswith(b"HTTP/1.1 200")
     assert [record for record in caplog.records if record.levelno > logging.DEBUG and "aiohttp" in record.name] == []
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
@@ -82,7 +83,7 @@ async def test_what_is_no_request_gets_an_answer_and_no_traceback(
 async def test_headers_pass_but_for_credentials_and_those_of_the_connection(tmp_path: Path) -> None:
     async with front(kinds_or_empty, tmp_path) as proxy:
         given = ["X-Twice: 1", "X-Twice: 2", "Accept: application/cbor, */*;q=0.1", "User-Agent: mine", "TE: trailers"]
-        await proxy.send("GET /version", *given, "Cookie: a=b", "Authorization: Basic x", "Proxy-Authorization: y")
+        await proxy.send("GET /healthz", *given, "Cookie: a=b", "Authorization: Basic x", "Proxy-Authorization: y")
         (request,) = proxy.upstream.received
         host = proxy.connection.base.host_port_subcomponent
         assert sorted(request.headers) == [
@@ -101,16 +102,16 @@ async def test_cookies_are_the_clients_and_not_the_proxys(tmp_path: Path) -> Non
         return ok(b"", "Set-Cookie: affinity=1; Path=/")
 
     async with front(with_cookie, tmp_path, host="localhost") as proxy:  # aiohttp keeps no cookies of bare addresses
-        head, _ = await proxy.send("GET /version")
+        head, _ = await proxy.send("GET /healthz")
         assert b"Set-Cookie: affinity=1" in head
-        await proxy.send("GET /version")
+        await proxy.send("GET /healthz")
         assert [request.header("cookie") for request in proxy.upstream.received] == [None, None]
 
 
 @pytest.mark.parametrize("injected", ["X: a\rX-Remote-User: b", "X: a\nX-Remote-User: b", "X: a\0b"], ids=repr)
 async def test_no_header_gets_in_by_another(injected: str, tmp_path: Path) -> None:
     async with front(kinds_or_empty, tmp_path) as proxy:
-        head, _ = await proxy.send("GET /version", injected)
+        head, _ = await proxy.send("GET /healthz", injected)
         assert b" 400 " in head.split(b"\r\n")[0]
         assert proxy.upstream.received == []
 
@@ -211,6 +212,21 @@ async def test_and_without_a_token_it_is_not(tmp_path: Path) -> None:
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
+async def test_a_write_whose_owner_cannot_be_decided_just_now_is_answered_as_the_api_server_answers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def busy(request: Received) -> bytes:
+        if request.line.startswith("GET /api/v1 "):
+            return ok(b"{}", "Retry-After: 7", status="429 Too Many Requests")
+        return ok(b"{}")
+
+    async with front(busy, tmp_path) as proxy:
+        head, _ = await proxy.send("POST /api/v1/namespaces/a/configmaps", body=b'{"metadata": {"name": "c"}}')
+        assert head.startswith(b"HTTP/1.1 429") and b"Retry-After: 7" in head
+        assert [request.line.split()[0] for request in proxy.upstream.received] == ["GET"], "nothing was written"
+    assert caplog.records == [], "and no traceback"
+
+
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "500 Internal Server Error", "503 Service Unavailable"])
 @pytest.mark.parametrize("line", ["GET /api/v1/namespaces/a/configmaps", "POST /api/v1/namespaces/a/configmaps"])
 async def test_trouble_upstream_is_told_as_it_is_and_not_tried_again(status: str, line: str, tmp_path: Path) -> None:
@@ -287,7 +303,7 @@ async def test_an_answer_that_is_cut_never_looks_whole(tmp_path: Path) -> None:
 async def test_an_api_server_that_is_not_there_is_told_as_the_api_server_would(tmp_path: Path) -> None:
     async with front(kinds_or_empty, tmp_path) as proxy:
         await proxy.upstream.stop()
-        head, body = await proxy.send("GET /version")
+        head, body = await proxy.send("GET /healthz")
         assert head.startswith(b"HTTP/1.1 503")
         assert json.loads(body)["kind"] == "Status"
 
@@ -297,7 +313,7 @@ async def test_refused_credentials_are_read_again_and_the_request_is_repeated_on
         return ok(b"refused", status="401 Unauthorized")
 
     async with front(refuse, tmp_path) as proxy:
-        assert (await proxy.send("GET /version"))[0].startswith(b"HTTP/1.1 401")
+        assert (await proxy.send("GET /healthz"))[0].startswith(b"HTTP/1.1 401")
         assert len(proxy.upstream.received) == 2
         # What a Service behind the API server says is its own word.
         assert (await proxy.send("GET /api/v1/namespaces/a/services/s/proxy"))[1] == b"refused"
@@ -367,7 +383,7 @@ async def test_a_client_that_takes_nothing_holds_up_nobody_and_is_not_buffered_f
         before = -1
         while sent > before:  # until nothing more is taken
             before = sent
-            assert (await asyncio.wait_for(proxy.send("GET /version"), 5))[1] == b"{}"
+            assert (await asyncio.wait_for(proxy.send("GET /healthz"), 5))[1] == b"{}"
             await asyncio.sleep(0.2)
         assert sent < 64 * 2**20
         writer.transport.abort()
@@ -391,7 +407,61 @@ async def test_children_are_found_in_what_a_run_reads_and_the_answer_is_not_chan
         assert len(proxy.children) == 1
 
 
-@pytest.mark.parametrize("body", ["[1, {!r}]", '{{"items": 5, "x": {!r}}}', '{{"items": [5, {!r}]}}', "no json {!r}"])
+async def test_without_owner_references_no_children_are_found(tmp_path: Path) -> None:
+    async def answer(request: Received) -> bytes:
+        if request.line.startswith("GET /api/v1 "):
+            return await kinds_or_empty(request)
+        return ok(json.dumps({"items": [CHILD]}).encode(), "Content-Type: application/json")
+
+    async with front(answer, tmp_path) as proxy:
+        proxy.token = proxy.proxy.grants.issue(Grant(OWNER, inject=False, on_child=proxy.children.append))
+        await proxy.send("GET /api/v1/namespaces/a/configmaps")
+        body = json.dumps({"metadata": {"name": "c"}}).encode()
+        await proxy.send("POST /api/v1/namespaces/a/configmaps", "Content-Type: application/json", body=body)
+        assert proxy.children == []
+        assert proxy.upstream.received[-1].body == body
+
+
+async def test_children_are_found_in_the_table_that_kubectl_get_asks_for(tmp_path: Path) -> None:
+    rows = [{"cells": ["c"], "object": {"kind": "PartialObjectMetadata", "metadata": CHILD["metadata"]}}, {}, 5]
+    table = json.dumps({"kind": "Table", "rows": rows}).encode()
+
+    async def answer(request: Received) -> bytes:
+        if request.line.startswith("GET /api/v1 "):
+            return await kinds_or_empty(request)
+        return ok(table, "Content-Type: application/json")
+
+    async with front(answer, tmp_path) as proxy:
+        for path in ("configmaps", "configmaps/c"):
+            assert (await proxy.send(f"GET /api/v1/namespaces/a/{path}"))[1] == table
+        assert [child.resource.plural for child in proxy.children] == ["configmaps", "configmaps"]
+
+
+async def test_that_something_has_no_owner_since_its_body_is_not_understood_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def created(request: Received) -> bytes:
+        kinds = request.line.startswith("GET /api/v1 ")
+        return await kinds_or_empty(request) if kinds else ok(b"x", status="201 Created")
+
+    async with front(created, tmp_path) as proxy:
+        for path in ("configmaps", "configmaps", "configmaps/c/status"):
+            await proxy.send(f"POST /api/v1/namespaces/a/{path}", "Content-Type: application/cbor", body=b"\xd9")
+        await proxy.send("POST /api/v1/namespaces/a/configmaps", "Content-Type: application/json", body=b"{}")
+    said = capsys.readouterr()
+    assert (said.out + said.err).count("created without an owner") == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[1, {!r}]",
+        '{{"kind": "Table", "rows": 5, "x": {!r}}}',
+        '{{"items": 5, "x": {!r}}}',
+        '{{"items": [5, {!r}]}}',
+        "no json {!r}",
+    ],
+)
 async def test_an_answer_with_our_uid_in_it_that_is_no_list_is_handed_on(body: str, tmp_path: Path) -> None:
     raw = body.format(OWNER.uid).replace("'", '"').encode()
 

@@ -103,6 +103,17 @@ async def test_everything_but_a_plain_get_goes_upstream(line: str, tmp_path: Pat
         assert asked(proxy, ONE) == 1
 
 
+async def test_reading_a_kind_that_nobody_watches_starts_no_informer(tmp_path: Path) -> None:
+    async with world(tmp_path) as proxy:
+        pods = "/api/v1/namespaces/a/pods"
+        for _ in range(2):
+            next_run(proxy)
+            head, _ = await proxy.send(f"GET {pods}", "Accept: application/json")
+            assert b"X-Cache" not in head
+        paths = [request.line.split(" ")[1] for request in proxy.upstream.received]
+        assert paths == [pods, pods]
+
+
 async def test_whoever_has_no_run_is_told_nothing_from_memory(tmp_path: Path) -> None:
     async with world(tmp_path) as proxy:
         proxy.proxy._discovery.served.watched = lambda: True
@@ -179,6 +190,19 @@ async def test_what_is_served_is_asked_for_once_for_all_runs(tmp_path: Path) -> 
         assert all(b'ETag: "1"' in head and b"Content-Type: application/json" in head for head in heads)
 
 
+async def test_the_version_is_asked_for_once_for_all_runs_and_anew_by_one_that_waits_for_another(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as proxy:
+        proxy.proxy._discovery.served.watched = lambda: True
+        for _ in range(3):
+            next_run(proxy)
+            await get(proxy, "/version")
+        assert asked(proxy, "/version") == 1
+        await get(proxy, "/version")
+        assert asked(proxy, "/version") == 2
+
+
 async def test_representations_are_told_apart(tmp_path: Path) -> None:
     aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
     async with world(tmp_path) as proxy:
@@ -220,7 +244,7 @@ async def test_a_run_that_makes_a_definition_finds_its_kind(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/v1?x=y", "/api/v1/", "/openapi/v2", "/version", "/apis/a/v1/b", "/apis//v1", "/apis/%61/v1", "/APIS"],
+    ["/api/v1?x=y", "/api/v1/", "/openapi/v2", "/version/", "/apis/a/v1/b", "/apis//v1", "/apis/%61/v1", "/APIS"],
 )
 async def test_what_only_looks_like_it_goes_upstream(path: str, tmp_path: Path) -> None:
     async with world(tmp_path) as proxy:

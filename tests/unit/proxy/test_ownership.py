@@ -13,10 +13,12 @@ from ansible_operator.kube.client import Client
 from ansible_operator.kube.discovery import Discovery
 from ansible_operator.model.errors import NotFound, Unavailable
 from ansible_operator.model.gvk import GVK, ObjectKey, Resource
-from ansible_operator.model.owner import Owner, is_owned
+from ansible_operator.model.owner import INJECT_OWNER, Owner, is_owned
 from ansible_operator.proxy.grants import Child, Grant
 from ansible_operator.proxy.ownership import APPLY, Ownership, Write
+from ansible_operator.proxy.protobuf import PROTOBUF, add, read
 from ansible_operator.proxy.requestinfo import RequestInfo, request_info
+from tests.unit.proxy.test_protobuf import BARE
 
 ALL = frozenset({"create", "delete", "get", "list", "patch", "update", "watch"})
 CONFIG_MAPS = Resource(GVK("", "v1", "ConfigMap"), "configmaps", True, ALL)
@@ -180,10 +182,11 @@ async def test_a_stranger_is_sent_byte_for_byte() -> None:
     assert sent.body == data
 
 
-async def test_an_apply_may_be_yaml() -> None:
+async def test_an_apply_may_be_yaml_and_so_may_a_whole_object_that_says_so() -> None:
     data = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n"
     assert (await send("PATCH", f"{IN_A}/c", data, content_type=APPLY)).owned
-    assert not (await send("POST", IN_A, data, content_type="application/yaml")).owned
+    assert (await send("POST", IN_A, data, content_type="application/yaml")).owned
+    assert (await send("POST", IN_A, data)).body == data
 
 
 async def test_across_namespaces_ours_is_known_by_its_annotations() -> None:
@@ -202,7 +205,7 @@ async def test_across_namespaces_ours_is_known_by_its_annotations() -> None:
         ("PATCH", f"{IN_A}/c", "application/json-patch+json"),
         ("DELETE", f"{IN_A}/c", JSON),
         ("GET", f"{IN_A}/c", JSON),
-        ("POST", IN_A, "application/vnd.kubernetes.protobuf"),
+        ("POST", IN_A, "application/cbor"),
         ("POST", "/api/v1/namespaces/a/pods/p/binding", JSON),
         ("PUT", f"{IN_A}/c/status", JSON),
         ("PATCH", f"{IN_A}/c/status", APPLY),
@@ -226,10 +229,12 @@ async def test_a_kind_that_cannot_be_owned(path: str) -> None:
     assert (await send("POST", path, data)).body == data
 
 
-async def test_a_discovery_that_does_not_answer_stops_no_request() -> None:
-    data = json.dumps(body()).encode()
-    sent = await send("POST", IN_A, data, Cluster(broken=True))
-    assert (sent.body, sent.children) == (data, [])
+async def test_where_discovery_does_not_answer_nothing_is_created_without_an_owner() -> None:
+    for method, path in (("POST", IN_A), ("PUT", f"{IN_A}/c")):
+        with pytest.raises(Unavailable):
+            await send(method, path, body(), Cluster(broken=True))
+    unowned = await send("POST", IN_A, body(), Cluster(broken=True), inject=False)
+    assert unowned.object == body(), "whoever injects no owner need not know the kind"
 
 
 @pytest.mark.parametrize(
@@ -268,3 +273,27 @@ async def test_a_date_in_yaml_is_a_text() -> None:
     data = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  annotations: {since: 2026-01-31}\n"
     sent = await send("PATCH", f"{IN_A}/c", data, content_type=APPLY)
     assert sent.object["metadata"]["annotations"] == {"since": "2026-01-31"}
+
+
+@pytest.mark.parametrize(("path", "by_annotation"), [(IN_A, False), (IN_B, True), (ROLES, True)])
+async def test_a_body_in_protobuf_gets_an_owner_unless_it_has_one_or_wants_none(path: str, by_annotation: bool) -> None:
+    sent = await send("POST", path, BARE, content_type=PROTOBUF)
+    obj = read(sent.body)
+    assert obj is not None and is_owned(obj, OWNER)
+    assert [child.by_annotation for child in sent.children] == [by_annotation]
+    again = await send("POST", path, sent.body, content_type=PROTOBUF)
+    assert (again.body, again.children) == (sent.body, sent.children)
+    unwanted = add(BARE, {"annotations": {INJECT_OWNER: "false"}})
+    assert await send("POST", path, unwanted, content_type=PROTOBUF) == Sent(unwanted, [])
+
+
+async def test_a_replacement_in_protobuf_keeps_the_owner() -> None:
+    stranger = Cluster({f"{IN_A}/c": body()})
+    assert (await send("PUT", f"{IN_A}/c", BARE, stranger, content_type=PROTOBUF)).body == BARE
+    ours = Cluster({f"{IN_A}/c": body(ownerReferences=[OWNER.reference()])})
+    sent = await send("PUT", f"{IN_A}/c", BARE, ours, content_type=PROTOBUF)
+    assert is_owned(read(sent.body) or {}, OWNER)
+
+
+async def test_what_says_protobuf_and_is_none_passes() -> None:
+    assert await send("POST", IN_A, b"k8s\0...", content_type=PROTOBUF) == Sent(b"k8s\0...", [])

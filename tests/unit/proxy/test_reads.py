@@ -105,6 +105,21 @@ async def test_a_list_has_the_version_of_the_store_and_the_order_of_the_server()
 
 
 @virtual_time
+async def test_lists_that_are_long_or_chosen_from_many_go_upstream() -> None:
+    world = World()
+    world.put(*(config_map(f"c{number}", tier=str(number % 4)) for number in range(500)))
+    world.put(config_map("elsewhere", "b"))
+    assert len(world.names(LIST) or ()) == 500
+    world.put(*(config_map(f"c{number}", tier=str(number % 4)) for number in range(500, 2000)))
+    assert world.names(LIST) is None
+    assert len(world.names(f"{LIST}?labelSelector=tier%3D1") or ()) == 500
+    assert world.names(f"{LIST}?labelSelector=tier%21%3D1") is None
+    world.put(config_map("one-more"))
+    assert world.names(f"{LIST}?labelSelector=tier%3D1") is None
+    assert world.names("/api/v1/namespaces/b/configmaps") == ["b/elsewhere"]
+
+
+@virtual_time
 async def test_cluster_scoped_objects_are_found_as_well() -> None:
     world = World(NODES)
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "resourceVersion": "5"}}

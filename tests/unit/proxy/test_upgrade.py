@@ -86,7 +86,7 @@ async def test_a_connection_that_was_used_before_can_be_switched_as_well(tmp_pat
     async with front(echo, tmp_path) as proxy:
         streams = await proxy.open()
         for _ in range(2):
-            await ask(proxy, streams, "GET /version")
+            await ask(proxy, streams, "GET /healthz")
             await says(streams, b"plain")
         await ask(proxy, streams, EXEC, *SPDY)
         await says(streams, EARLY)
@@ -262,7 +262,7 @@ async def test_a_refusal_is_handed_on_and_the_connection_stays_what_it_was(
         else:
             await says(streams, b"refused")
         await until(lambda: proxy.upstream.open_connections == 0, "the connection upstream is closed")
-        assert (await ask(proxy, streams, "GET /version")).startswith(b"HTTP/1.1 200")
+        assert (await ask(proxy, streams, "GET /healthz")).startswith(b"HTTP/1.1 200")
         await says(streams, b"plain")
         await closed(streams[1])
 
@@ -298,10 +298,10 @@ async def test_a_refusal_that_is_cut_never_looks_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "headers", "body"),
     [
-        ("GET /version", ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"), b""),
-        ("GET /version", ("Upgrade: websocket",), b""),
-        ("POST /api/v1/namespaces/a/configmaps", SPDY, b"{}"),
-        ("POST /api/v1/namespaces/a/configmaps", WEBSOCKET, b"{}"),
+        ("GET /healthz", ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"), b""),
+        ("GET /healthz", ("Upgrade: websocket",), b""),
+        ("PATCH /api/v1/namespaces/a/configmaps/c", SPDY, b"{}"),
+        ("PATCH /api/v1/namespaces/a/configmaps/c", WEBSOCKET, b"{}"),
     ],
     ids=["HTTP/2", "no Connection", "a body", "a body, websocket"],
 )

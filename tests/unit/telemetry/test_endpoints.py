@@ -176,6 +176,8 @@ def gauge(**operation: Any) -> dict[str, Any]:
         ([{"increment": True}, {"increment": True}, {"decrement": True}], 1),
         ([{"add": 2.5}, {"subtract": 1}], 1.5),
         ([{"increment": False, "set": 3}], 3),
+        ([{"set": 3, "set_to_current_time": True}], 3),
+        ([{"increment": True}, {"increment": True, "decrement": True, "add": 5, "set": 9}], 2),
     ],
     ids=str,
 )

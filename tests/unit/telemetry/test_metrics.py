@@ -63,3 +63,10 @@ def test_two_operators_in_one_process_count_apart() -> None:
     first, second = Metrics("1"), Metrics("1")
     first.run_ended(TASK, True, 1)
     assert second.registry.get_sample_value("ansible_operator_reconciles_count", BY_GVK) is None
+
+
+def test_the_process_is_measured() -> None:
+    registry = Metrics("1.0").registry
+    for name in ("cpu_seconds_total", "resident_memory_bytes", "virtual_memory_bytes", "open_fds", "max_fds"):
+        assert (registry.get_sample_value(f"process_{name}") or 0) > 0
+    assert (registry.get_sample_value("process_start_time_seconds") or 0) > 1.7e9

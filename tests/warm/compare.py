@@ -14,8 +14,10 @@ _VOLATILE = {
     *("resourceVersion", "creationTimestamp", "deletionTimestamp", "managedFields", "_original_basename"),
 }
 _NAMES = (
+    (re.compile(r"ansible-operator-warm-[0-9a-f]{16}/\d+"), "temporary"),
     (re.compile(r"ansible-tmp-[\w.-]+"), "ansible-tmp"),
     (re.compile(r"Valid booleans include: [^\n\x1b]*"), "Valid booleans include"),
+    (re.compile(r"_payload_\w{8}\b"), "_payload"),
     (re.compile(r"ansible-moduletmp-[\w.-]+"), "ansible-moduletmp"),
     (re.compile(r"ansible-local-\w+"), "ansible-local"),
     (re.compile(r"\btmp[a-z0-9_]{8}\b"), "tmp"),
@@ -55,12 +57,15 @@ def plain(value: Any) -> Any:
 def shown(directory: Path, ident: str, events: list[Mapping[str, Any]], exit_code: int) -> dict[str, Any]:
     """Everything a run shows: what it reported, and what is in its artifacts."""
     artifacts = directory / "artifacts" / ident
+    stdout = (
+        artifacts / "stdout"
+    ).read_bytes()  # whether a printed line keeps its \r is chance: how it is read in parts
     files = sorted((artifacts / "job_events").iterdir(), key=lambda path: int(path.name.split("-")[0]))
     return {
         "exit code": exit_code,
         "events": [plain(dict(event)) for event in events],
         "job_events": [plain(json.loads(file.read_text())) for file in files],
-        "stdout": plain((artifacts / "stdout").read_bytes().decode(errors="replace")).split("\n"),
+        "stdout": [line.rstrip("\r") for line in plain(stdout.decode(errors="replace")).split("\n")],
         "artifacts": sorted(path.name for path in artifacts.iterdir()),
         "rc": (artifacts / "rc").read_text(),
         "status": (artifacts / "status").read_text(),

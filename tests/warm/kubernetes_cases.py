@@ -82,3 +82,53 @@ _play(
       timeout: 30
     """,
 )
+
+_play(
+    "second_cluster",
+    """
+    - kubernetes.core.k8s: {definition: &there {apiVersion: v1, kind: ConfigMap, metadata: {name: there, namespace: default}, data: {where: second}}, kubeconfig: '{{ second.kubeconfig }}'}
+    - kubernetes.core.k8s_info: &find {api_version: v1, kind: ConfigMap, name: there, namespace: default}
+      register: here
+    - kubernetes.core.k8s_info: {<<: *find, kubeconfig: '{{ second.kubeconfig }}'}
+      register: there
+    - kubernetes.core.k8s_info: {<<: *find, kubeconfig: '{{ lookup("file", second.kubeconfig) | from_yaml }}'}
+      register: by_content
+    - kubernetes.core.k8s_info: {<<: *find, host: '{{ second.server }}', api_key: '{{ second.token }}', ca_cert: '{{ second.ca }}'}
+      register: by_host
+    - kubernetes.core.k8s_info: {<<: *find, host: '{{ second.server }}', api_key: '{{ second.token }}', validate_certs: false}
+      register: unverified
+    - kubernetes.core.k8s_info: *find
+      environment: {K8S_AUTH_KUBECONFIG: '{{ second.kubeconfig }}'}
+      register: by_environment
+    - kubernetes.core.k8s_info: {<<: *find, context: '{{ second.context }}', kubeconfig: '{{ second.kubeconfig }}'}
+      register: by_context
+    - kubernetes.core.k8s_info: *find
+      register: here_again
+    - debug:
+        msg: "{{ [here, there, by_content, by_host, unverified, by_environment, by_context, here_again] | map(attribute='resources') | map('length') | list }}"
+    - debug:
+        msg: "{{ query('kubernetes.core.k8s', kind='ConfigMap', namespace='default', resource_name='there') | length }} {{ query('kubernetes.core.k8s', kind='ConfigMap', namespace='default', resource_name='there', kubeconfig=second.kubeconfig) | length }}"
+    - debug:
+        msg: "{{ query('kubernetes.core.k8s', kind='ConfigMap', namespace='default', resource_name='there') | length }}"
+    - debug:
+        msg: "{{ query('kubernetes.core.k8s', kind='ConfigMap', namespace='default', resource_name='there', host=second.server, api_key=second.token) | length }}"
+      ignore_errors: true
+    - copy: {src: '{{ lookup("env", "KUBECONFIG") }}', dest: '{{ playbook_dir }}/moving', mode: '0600'}
+      no_log: true
+    - kubernetes.core.k8s_info: {<<: *find, kubeconfig: '{{ playbook_dir }}/moving'}
+      register: before
+    - copy: {src: '{{ second.kubeconfig }}', dest: '{{ playbook_dir }}/moving', mode: '0600'}
+      no_log: true
+    - kubernetes.core.k8s_info: {<<: *find, kubeconfig: '{{ playbook_dir }}/moving'}
+      register: after
+    - debug: {msg: '{{ before.resources | length }} {{ after.resources | length }}'}
+    - kubernetes.core.k8s_info: {<<: *find, kubeconfig: '{{ second.kubeconfig }}', impersonate_user: nobody}
+      ignore_errors: true
+    - kubernetes.core.k8s_info: {<<: *find, kubeconfig: '{{ second.kubeconfig }}', impersonate_user: nobody, impersonate_groups: ['system:masters']}
+      register: by_group
+    - debug: {msg: '{{ by_group.resources | length }}'}
+    - kubernetes.core.k8s: {definition: *there, state: absent, kubeconfig: '{{ second.kubeconfig }}'}
+    """,
+)
+SECOND_CLUSTER = KUBERNETES_CASES.pop("second_cluster")
+"""Where the second cluster is stands in its variable ``second``."""

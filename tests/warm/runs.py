@@ -24,6 +24,8 @@ T = TypeVar("T")
 OWNER = Owner(GVK("test.example.com", "v1", "Thing"), ObjectKey("default", "x"), "uid")
 NO_CLUSTER = Access("https://127.0.0.1:1", Path("/nonexistent/ca.crt"), "token", "default")
 _PATIENCE = 180.0
+IDENTS = map(str, itertools.count(os.getpid() * 100_000))
+"""Names of runs. Strays are found by them on the whole machine, so no two test sessions at once may share one."""
 
 
 class Loop:
@@ -45,34 +47,67 @@ class Loop:
 
 
 class Bench:
-    """Where cases are run, always in the same place, so that paths are the same too."""
+    """Where a case is run, always in the same place, so that paths are the same too."""
 
-    def __init__(self, root: Path, access: Access = NO_CLUSTER) -> None:
-        self._root = root
+    def __init__(self, root: Path, case: Case, access: Access = NO_CLUSTER) -> None:
+        self._content = root / "content"
+        self._run = root / "run"
         self._access = access
-        self._idents = itertools.count(1000)
+        self._case = case
+        self.environment = environment(**{name: self._filled(value) for name, value in case.environment.items()})
+        self.arguments = self._filled(case.arguments)
 
-    async def run(self, runner: ColdRunner, name: str, case: Case) -> dict[str, Any]:
-        directory = self._root / name
-        shutil.rmtree(directory, ignore_errors=True)
-        content = write(directory / "content", case)
+    def _filled(self, text: str) -> str:
+        return text.replace("CONTENT", str(self._content))
+
+    def prepare(self) -> None:
+        """Write the files of the case. What is there already and right is left alone, as it may be in memory."""
+        wanted = {
+            Path(os.path.normpath(self._content / path)): text.encode() for path, text in _files(self._case).items()
+        }
+        for path in sorted(self._content.rglob("*"), reverse=True):
+            if "__pycache__" not in path.parts and (path.is_symlink() or not _is_right(path, wanted)):
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        for path, data in wanted.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                path.write_bytes(data)
+                path.chmod(0o755 if data.startswith(b"#!") else 0o644)
+
+    async def run(self, runner: ColdRunner) -> dict[str, Any]:
+        """Run it. What it showed."""
+        self.prepare()
+        shutil.rmtree(self._run, ignore_errors=True)
         events: list[Any] = []
-        ident = str(next(self._idents))
+        ident = next(IDENTS)
+        case = self._case
         request = RunRequest(
-            directory / "run", ident, OWNER, content, case.variables, self._access, verbosity=case.verbosity
+            self._run,
+            ident,
+            OWNER,
+            self._to_run(),
+            case.variables,
+            self._access,
+            verbosity=case.verbosity,
+            timeout=case.timeout,
         )
         end = await runner.run(request, events.append)
-        return shown(directory / "run", ident, events, end.exit_code)
+        return shown(self._run, ident, events, end.exit_code)
+
+    def _to_run(self) -> Content:
+        if self._case.role:
+            return Content(role=self._content / "roles" / self._case.role)
+        return Content(playbook=self._content / "playbook.yml")
 
 
-def write(directory: Path, case: Case) -> Content:
-    """The files of a case."""
-    files = case.files if case.role else {**case.files, "playbook.yml": case.playbook}
-    for path, text in files.items():
-        file = directory / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode())
-    return Content(role=directory / "roles" / case.role) if case.role else Content(playbook=directory / "playbook.yml")
+def _is_right(path: Path, wanted: dict[Path, bytes]) -> bool:
+    if path.is_dir():
+        return any(path in file.parents for file in wanted)
+    return wanted.get(path) == path.read_bytes()
+
+
+def _files(case: Case) -> dict[str, str]:
+    return case.files if case.role else {**case.files, "playbook.yml": case.playbook}
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ansible_operator.runner.cold import ColdRunner
 from ansible_operator.runner.interface import Access
 from ansible_operator.runner.pool import WarmRunner
 from localcluster import Cluster
 from localcluster.pytest_plugin import cluster
-from tests.warm.cases import CASES, Case
+from tests.warm.cases import CASES
 from tests.warm.compare import differences
-from tests.warm.kubernetes_cases import KUBERNETES_CASES
+from tests.warm.kubernetes_cases import KUBERNETES_CASES, SECOND_CLUSTER
 from tests.warm.runs import Bench, Loop, environment
 
 __all__ = ["cluster"]
@@ -37,14 +39,15 @@ def warm(loop: Loop) -> Iterator[WarmRunner]:
     loop(runner.stop())
 
 
-def _compare(loop: Loop, warm: WarmRunner, bench: Bench, name: str, case: Case) -> None:
-    chosen, cold = warm, ColdRunner(environment(), 1, case.arguments)
-    if case.arguments:
-        chosen = WarmRunner(environment(), 1, case.arguments)
+def _compare(loop: Loop, warm: WarmRunner, bench: Bench) -> None:
+    bench.prepare()
+    chosen, cold = warm, ColdRunner(bench.environment, 1, bench.arguments)
+    if bench.arguments or bench.environment != environment():
+        chosen = WarmRunner(bench.environment, 1, bench.arguments)
         loop(chosen.start())
     try:
-        there = json.loads(json.dumps(_warm_run(loop, chosen, bench, name, case)))
-        here = json.loads(json.dumps(loop(bench.run(cold, name, case))))
+        there = json.loads(json.dumps(_warm_run(loop, chosen, bench)))
+        here = json.loads(json.dumps(loop(bench.run(cold))))
     finally:
         loop(cold.stop())
         if chosen is not warm:
@@ -52,11 +55,11 @@ def _compare(loop: Loop, warm: WarmRunner, bench: Bench, name: str, case: Case) 
     assert differences(here, there) == []
 
 
-def _warm_run(loop: Loop, runner: WarmRunner, bench: Bench, name: str, case: Case) -> object:
+def _warm_run(loop: Loop, runner: WarmRunner, bench: Bench) -> object:
     """A run that went warm. On a busy machine a parent may fail to answer in time: it is replaced, and tried again."""
     for _ in range(3):
         before = runner.warm_runs
-        shown = loop(bench.run(runner, name, case))
+        shown = loop(bench.run(runner))
         if runner.warm_runs == before + 1:
             return shown
         loop(runner.parent().wait_ready(60))
@@ -66,7 +69,7 @@ def _warm_run(loop: Loop, runner: WarmRunner, bench: Bench, name: str, case: Cas
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_case_shows_the_same_warm_and_cold(loop: Loop, warm: WarmRunner, tmp_path: Path, name: str) -> None:
-    _compare(loop, warm, Bench(tmp_path), name, CASES[name])
+    _compare(loop, warm, Bench(tmp_path, CASES[name]))
 
 
 @pytest.mark.slow
@@ -75,6 +78,27 @@ def test_a_case_shows_the_same_warm_and_cold(loop: Loop, warm: WarmRunner, tmp_p
 def test_a_case_with_a_cluster_shows_the_same_warm_and_cold(
     loop: Loop, warm: WarmRunner, cluster: Cluster, tmp_path: Path, name: str
 ) -> None:
-    token = (cluster.directory / "admin.token").read_text().strip()
-    access = Access(cluster.server, cluster.ca_file, token, "default")
-    _compare(loop, warm, Bench(tmp_path, access), name, KUBERNETES_CASES[name])
+    access = Access(cluster.server, cluster.ca_file, _token(cluster), "default")
+    _compare(loop, warm, Bench(tmp_path, KUBERNETES_CASES[name], access))
+
+
+@pytest.mark.slow
+@pytest.mark.apiserver
+def test_tasks_that_name_a_second_cluster_show_the_same(
+    loop: Loop, warm: WarmRunner, cluster: Cluster, tmp_path: Path
+) -> None:
+    access = Access(cluster.server, cluster.ca_file, _token(cluster), "default")
+    with Cluster.start(tmp_path / "second") as second:
+        names = {
+            "kubeconfig": str(second.kubeconfig),
+            "server": second.server,
+            "token": _token(second),
+            "ca": str(second.ca_file),
+            "context": yaml.safe_load(second.kubeconfig.read_text())["current-context"],
+        }
+        case = replace(SECOND_CLUSTER, variables={"second": names})
+        _compare(loop, warm, Bench(tmp_path, case, access))
+
+
+def _token(cluster: Cluster) -> str:
+    return (cluster.directory / "admin.token").read_text().strip()

@@ -5,69 +5,36 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ansible_operator.model.events import RunEnd
-from ansible_operator.model.watch import Content
 from ansible_operator.runner.freshness import Sources
-from ansible_operator.runner.interface import RunRequest
 from ansible_operator.runner.pool import Limits, WarmRunner
-from ansible_operator.runner.processes import processes_of
 from ansible_operator.runner.warm_parent import State
-from tests.warm.runs import NO_CLUSTER, OWNER, environment
+from tests.warm.player import Player
+from tests.warm.runs import environment
 
 pytestmark = pytest.mark.slow
-PLAY = "- hosts: localhost\n  gather_facts: false\n  tasks:\n"
-DEBUG = PLAY + "    - debug: {msg: hello}\n"
 
 
-@pytest.fixture
-async def runner() -> AsyncIterator[WarmRunner]:
-    runner = WarmRunner(environment(), capacity=4)
-    await runner.start()
-    assert await runner.parent().wait_ready(60)
-    yield runner
-    await runner.stop()
-
-
-@pytest.fixture
-def play(tmp_path: Path) -> Callable[..., Any]:
-    numbers = iter(range(1000, 2000))
-
-    async def play(runner: WarmRunner, text: str = DEBUG, **more: Any) -> tuple[RunEnd, list[Any]]:
-        number = next(numbers)
-        book = tmp_path / f"play{number}.yml"
-        book.write_text(text)
-        events: list[Any] = []
-        request = RunRequest(
-            tmp_path / f"run{number}", str(number), OWNER, Content(playbook=book), {}, NO_CLUSTER, **more
-        )
-        end = await runner.run(request, events.append)
-        assert processes_of(str(number)) == []
-        return end, events
-
-    return play
-
-
-async def test_a_run_is_warm(runner: WarmRunner, play: Callable[..., Any]) -> None:
+async def test_a_run_is_warm(runner: WarmRunner, play: Player) -> None:
     end, events = await play(runner)
     assert (end.exit_code, runner.warm_runs) == (0, 1)
     assert events[-1]["event"] == "playbook_on_stats"
 
 
-async def test_runs_overlap(runner: WarmRunner, play: Callable[..., Any]) -> None:
-    started = time.monotonic()
-    ends = await asyncio.gather(*(play(runner, PLAY + "    - command: sleep 3\n") for _ in range(4)))
+async def test_runs_overlap(runner: WarmRunner, play: Player) -> None:
+    """Each waits for all the others."""
+    there = play.root / "there"
+    there.mkdir()
+    wait = f'- shell: "touch {there}/$$; while [ $(ls {there} | wc -l) -lt 4 ]; do sleep 0.1; done"'
+    ends = await asyncio.gather(*(play(runner, wait, timeout=120.0) for _ in range(4)))
     assert [end.exit_code for end, _ in ends] == [0] * 4
-    assert time.monotonic() - started < 11
+    assert runner.warm_runs == 4
 
 
-async def test_a_dead_parent_is_replaced_and_no_run_is_lost(runner: WarmRunner, play: Callable[..., Any]) -> None:
+async def test_a_dead_parent_is_replaced_and_no_run_is_lost(runner: WarmRunner, play: Player) -> None:
     first = runner.parent()
     os.kill(first.pid, signal.SIGKILL)
     end, _ = await play(runner)
@@ -78,7 +45,7 @@ async def test_a_dead_parent_is_replaced_and_no_run_is_lost(runner: WarmRunner, 
     assert runner.parent() is not first
 
 
-async def test_a_parent_that_does_not_answer_is_replaced(runner: WarmRunner, play: Callable[..., Any]) -> None:
+async def test_a_parent_that_does_not_answer_is_replaced(runner: WarmRunner, play: Player) -> None:
     first = runner.parent()
     os.kill(first.pid, signal.SIGSTOP)
     end, _ = await play(runner)
@@ -87,7 +54,7 @@ async def test_a_parent_that_does_not_answer_is_replaced(runner: WarmRunner, pla
 
 
 async def test_a_change_of_what_is_in_memory_starts_a_fresh_parent(
-    runner: WarmRunner, play: Callable[..., Any], tmp_path: Path
+    runner: WarmRunner, play: Player, tmp_path: Path
 ) -> None:
     file = tmp_path / "loaded.py"
     file.write_text("a")
@@ -102,7 +69,7 @@ async def test_a_change_of_what_is_in_memory_starts_a_fresh_parent(
     assert first.state in {State.RETIRED, State.ENDED}
 
 
-async def test_a_parent_is_recycled_after_enough_runs(play: Callable[..., Any]) -> None:
+async def test_a_parent_is_recycled_after_enough_runs(play: Player) -> None:
     runner = WarmRunner(environment(), 1, limits=Limits(runs=1))
     await runner.start()
     first = runner.parent()
@@ -121,26 +88,24 @@ async def test_a_parent_is_recycled_after_enough_runs(play: Callable[..., Any]) 
 
 
 async def test_a_run_that_takes_too_long_is_ended_with_all_it_started(
-    runner: WarmRunner, play: Callable[..., Any], tmp_path: Path
+    runner: WarmRunner, play: Player, tmp_path: Path
 ) -> None:
-    end, _ = await play(runner, PLAY + "    - shell: sleep 600 & sleep 600\n", timeout=3.0)
+    end, _ = await play(runner, "- shell: sleep 600 & sleep 600\n", timeout=3.0)
     assert end.timed_out
     assert end.exit_code == 254
-    assert (tmp_path / "run1000/artifacts/1000/status").read_text() == "canceled"
+    assert (tmp_path / f"run{play.last}/artifacts/{play.last}/status").read_text() == "canceled"
 
 
-async def test_a_killed_run_says_so(runner: WarmRunner, play: Callable[..., Any]) -> None:
-    end, _ = await play(runner, PLAY + "    - debug: {msg: \"{{ lookup('pipe', 'kill -9 $PPID') }}\"}\n")
+async def test_a_killed_run_says_so(runner: WarmRunner, play: Player) -> None:
+    end, _ = await play(runner, "- debug: {msg: \"{{ lookup('pipe', 'kill -9 $PPID') }}\"}\n")
     assert end.exit_code == -signal.SIGKILL
     assert "killed" in end.output_tail
 
 
-async def test_nothing_goes_from_run_to_run(runner: WarmRunner, play: Callable[..., Any]) -> None:
+async def test_nothing_goes_from_run_to_run(runner: WarmRunner, play: Player) -> None:
     canary = "canary-of-an-earlier-run"
-    await play(
-        runner, PLAY + f"    - set_fact: {{x: {canary}, cacheable: true}}\n      environment: {{CANARY: {canary}}}\n"
-    )
-    text = PLAY + "    - shell: env; ls -a $TMPDIR .\n" + "    - debug: {msg: '{{ x | default(0) }} {{ vars }}'}\n"
+    await play(runner, f"- set_fact: {{x: {canary}, cacheable: true}}\n  environment: {{CANARY: {canary}}}\n")
+    text = "- shell: env; ls -a $TMPDIR .\n" + "- debug: {msg: '{{ x | default(0) }} {{ vars }}'}\n"
     _, events = await play(runner, text)
     assert canary not in str(events)
     assert canary not in _environment_of(runner.parent().pid)
@@ -150,12 +115,12 @@ def _environment_of(pid: int) -> str:
     return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
 
 
-async def test_task_uuids_differ_between_runs(runner: WarmRunner, play: Callable[..., Any]) -> None:
+async def test_task_uuids_differ_between_runs(runner: WarmRunner, play: Player) -> None:
     (_, one), (_, two) = await play(runner), await play(runner)
     assert not {event["uuid"] for event in one} & {event["uuid"] for event in two}
 
 
-async def test_another_version_of_ansible_runs_cold(play: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_another_version_of_ansible_runs_cold(play: Player, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = WarmRunner(environment(ANSIBLE_CALLBACKS_ENABLED="x", PATH="/usr/bin:/bin"), 1)
     monkeypatch.setitem(runner._common, "PATH", "/nonexistent")
     await runner.start()

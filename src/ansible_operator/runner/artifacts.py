@@ -41,6 +41,13 @@ def complete(directory: Path, ident: str, status: str, code: int) -> None:
                 write_private(path, value)
 
 
+def remove_playbooks(directory: Path) -> None:
+    """Remove what ansible-runner makes of a role for a run, and a run that was killed leaves: ``project/<UUID>``."""
+    for file in (directory / "project").glob("[0-9a-f]" * 32):
+        with suppress(OSError):
+            file.unlink()
+
+
 def output_tail(directory: Path, ident: str, limit: int = _TAIL) -> str:
     """The last ``limit`` bytes of what Ansible printed in a run; empty where it never came to print."""
     try:

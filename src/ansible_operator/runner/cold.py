@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from ansible_operator.model.errors import RunError
 from ansible_operator.model.events import RunEnd
 from ansible_operator.runner import artifacts, private_dir
+from ansible_operator.runner.discovery import Discovery
 from ansible_operator.runner.interface import OnEvent, RunRequest
 from ansible_operator.runner.processes import Guard, RunProcess, end_run, kill_processes, processes_of
 from ansible_operator.runner.stream import EVENT_PIPE, read_events
@@ -34,6 +37,7 @@ class ColdRunner:
         self._ansible_args = ansible_args
         self._slots = asyncio.Semaphore(capacity)
         self._guard = Guard()
+        self._discovery = Discovery()
         self._live: dict[str, RunProcess] = {}
         self._cancelled: set[str] = set()
         self._jobs: set[asyncio.Task[None]] = set()
@@ -46,22 +50,27 @@ class ColdRunner:
                 request.on_over()
                 return RunEnd(_TERMINATED, cancelled=True)
             request.on_begin()
+            request = replace(request, temporary=self._guard.scratch / request.ident)
             try:
-                await asyncio.to_thread(private_dir.prepare, request, self._environment, self._ansible_args)
+                await asyncio.to_thread(self._prepare, request)
                 return await self._play(request, on_event)
             except OSError as error:
-                raise RunError(f"the work directory cannot be written: {error}") from error
+                raise RunError(f"the work directory {request.directory} cannot be written: {error}") from error
             finally:
                 await self._close(request)
 
+    def _prepare(self, request: RunRequest) -> None:
+        private_dir.prepare(request, self._environment, self._ansible_args)
+        self._discovery.give(private_dir.temporary_directory(request))
+
     async def _close(self, request: RunRequest) -> None:
         """Take the run's access away, at once or when its last background job has ended."""
-        if await asyncio.to_thread(processes_of, request.ident):
+        if not await asyncio.to_thread(_close_if_over, request):
             job = asyncio.create_task(self._close_after_jobs(request), name=f"jobs of run {request.ident}")
             self._jobs.add(job)
             job.add_done_callback(self._jobs.discard)
         else:
-            _revoke(request)
+            request.on_over()
 
     async def _close_after_jobs(self, request: RunRequest) -> None:
         try:
@@ -69,7 +78,8 @@ class ColdRunner:
                 await asyncio.sleep(_JOB_POLL_SECONDS)
         finally:
             await kill_processes(request.ident)
-            _revoke(request)
+            _clean_up(request)
+            request.on_over()
 
     async def _play(self, request: RunRequest, on_event: OnEvent) -> RunEnd:
         process, descriptor = await self._start(request)
@@ -91,12 +101,18 @@ class ColdRunner:
         finally:
             self._live.pop(request.ident, None)
             await _drain(events)
-        await asyncio.to_thread(_keep_artifacts, request)
+        await asyncio.to_thread(self._keep, request, process.returncode == 0)
         tail = artifacts.output_tail(request.directory, request.ident) or await _drain(output) or ""
         output.cancel()
         cancelled = request.ident in self._cancelled
         self._cancelled.discard(request.ident)
         return RunEnd(process.returncode or 0, tail, timed_out, cancelled)
+
+    def _keep(self, request: RunRequest, successful: bool) -> None:
+        artifacts.link_latest(request.directory, request.ident)
+        artifacts.rotate(request.directory, request.max_artifacts, request.ident)
+        if successful:
+            self._discovery.take(private_dir.temporary_directory(request))
 
     async def _start(self, request: RunRequest) -> tuple[RunProcess, int]:
         reading, writing = os.pipe()
@@ -132,18 +148,24 @@ class ColdRunner:
         await self._guard.stop()
 
 
-def _keep_artifacts(request: RunRequest) -> None:
-    artifacts.link_latest(request.directory, request.ident)
-    artifacts.rotate(request.directory, request.max_artifacts, request.ident)
+def _close_if_over(request: RunRequest) -> bool:
+    """Whether no process of the run is left. Then nothing else is."""
+    if processes_of(request.ident):
+        return False
+    _clean_up(request)
+    return True
 
 
-def _revoke(request: RunRequest) -> None:
-    """Where the object's next run is under way already, the kubeconfig is that run's."""
+def _clean_up(request: RunRequest) -> None:
+    """Remove the run's kubeconfig and temporary files.
+
+    Where the object's next run is under way already, the kubeconfig is that run's.
+    """
     file = private_dir.kubeconfig_file(request)
     with suppress(OSError):
         if request.access.token in file.read_text():
             file.unlink()
-    request.on_over()
+    shutil.rmtree(private_dir.temporary_directory(request), ignore_errors=True)
 
 
 async def _report(descriptor: int, on_event: OnEvent) -> None:

@@ -20,9 +20,13 @@ def write_private(path: Path, content: str | bytes) -> None:
     data = content.encode() if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    temporary.replace(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        temporary.replace(path)
+    except OSError:  # a disk that is full needs the room
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_private_json(path: Path, value: Any) -> None:

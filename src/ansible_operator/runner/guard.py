@@ -20,13 +20,14 @@ _CALM = 3
 
 def marked_processes(mark: str, proc: Path = Path("/proc")) -> list[int]:
     """Every process with ``mark``, a ``NAME=value``, in its environment, in whatever session it is; this one aside."""
-    wanted = mark.encode()
+    wanted, own = mark.encode(), str(os.getpid())
     found = []
-    for entry in proc.iterdir() if proc.is_dir() else ():
-        if entry.name.isdecimal() and int(entry.name) != os.getpid():
-            with suppress(OSError):
-                if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
+    for name in os.listdir(proc) if os.path.isdir(proc) else ():  # noqa: PTH112, PTH208 - after each run: no Paths
+        if name.isdecimal() and name != own:
+            with suppress(OSError), open(f"{proc}/{name}/environ", "rb", buffering=0) as file:  # noqa: PTH123
+                environment = file.read()
+                if wanted in environment and wanted in environment.split(b"\0"):
+                    found.append(int(name))
     return found
 
 
@@ -39,8 +40,8 @@ def kill_marked(mark: str) -> bool:
     return bool(found)
 
 
-def main(mark: str) -> None:
-    """Wait for the end of standard input, then kill until nothing is left."""
+def main(mark: str, scratch: str) -> None:
+    """Wait for the end of standard input, then kill until nothing is left, and remove the directory ``scratch``."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # they are for the operator, which closes the pipe when it is done
     while os.read(0, 1):
@@ -49,7 +50,11 @@ def main(mark: str) -> None:
     while calm < _CALM:
         calm = 0 if kill_marked(mark) else calm + 1
         time.sleep(0.05)
+    if os.path.lexists(scratch):
+        import shutil  # here, as this process waits for days and had better be small
+
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -31,7 +31,8 @@ class RunRequest:
     ``directory`` is the private data directory (one per object, so two runs of one object never overlap); ``ident``
     names the run; ``max_artifacts`` is the number of runs whose artifacts stay (0: all); ``timeout`` is in seconds
     (0: none). ``on_begin`` is called when the run's turn has come. ``on_over`` is called once, when the run and every
-    background job it has started (``poll: 0``) are over.
+    background job it has started (``poll: 0``) are over. ``temporary`` is the run's own directory for temporary files,
+    which the runner chooses, and removes when the run is over.
     """
 
     directory: Path
@@ -45,6 +46,7 @@ class RunRequest:
     timeout: float = 0.0
     on_begin: Callable[[], None] = lambda: None
     on_over: Callable[[], None] = lambda: None
+    temporary: Path | None = None
 
 
 class Runner(Protocol):

@@ -30,10 +30,16 @@ def kubeconfig_file(request: RunRequest) -> Path:
     return request.directory / "kubeconfig"
 
 
+def temporary_directory(request: RunRequest) -> Path:
+    """Where the run's temporary files are."""
+    return request.temporary or request.directory / "tmp"
+
+
 def prepare(request: RunRequest, environment: Mapping[str, str], ansible_args: str) -> None:
     """Write everything the run reads. Raises OSError, with the path, where the work directory is full or closed."""
-    for name in ("env", "project", "inventory", "artifacts", "tmp"):
+    for name in ("env", "project", "inventory", "artifacts"):
         make_private_directory(request.directory / name)
+    make_private_directory(temporary_directory(request))
     env = request.directory / "env"
     write_private_json(env / "extravars", request.variables)
     access = str(kubeconfig_file(request))
@@ -90,12 +96,13 @@ def common_environment(environment: Mapping[str, str], collections: Path) -> dic
 
 def run_environment(request: RunRequest, environment: Mapping[str, str], collections: Path) -> dict[str, str]:
     """The operator's environment with the run's own access to the cluster in place of the operator's."""
-    temporary = str(request.directory / "tmp")
+    temporary = str(temporary_directory(request))
     return {
         "ANSIBLE_LOCAL_TEMP": temporary,
         "ANSIBLE_REMOTE_TEMP": temporary,
         **common_environment(environment, collections),
         **dict.fromkeys(_ACCESS, str(kubeconfig_file(request))),
+        "TMPDIR": temporary,
         RUN_MARKER: request.ident,
     }
 

@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -21,20 +22,25 @@ _GRACE = 5.0
 
 
 class Guard:
-    """Keeps a guard process (see ``guard``). ``environment`` is what puts a process under its eyes."""
+    """Keeps a guard process (see ``guard``).
+
+    ``environment`` is what puts a process under its eyes; ``scratch`` is a directory, not made here, that it removes
+    in the end with all that is in it.
+    """
 
     def __init__(self) -> None:
         self._name = secrets.token_hex(8)
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self.environment = {OPERATOR_MARKER: self._name}
+        self.scratch = Path(tempfile.gettempdir()) / f"ansible-operator-warm-{self._name}"
 
     async def ensure(self) -> None:
         """Start it, if it is not there. Raises OSError."""
         async with self._starting:
             if self._process is None or self._process.returncode is not None:
                 self._process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-I", "-S", guard.__file__, f"{OPERATOR_MARKER}={self._name}"),
+                    *(sys.executable, "-I", "-S", guard.__file__, f"{OPERATOR_MARKER}={self._name}", str(self.scratch)),
                     stdin=asyncio.subprocess.PIPE,
                     start_new_session=True,  # a Ctrl-C in a terminal is not for it
                 )

@@ -5,25 +5,32 @@ from __future__ import annotations
 import asyncio
 import enum
 import json
-import os
-import signal
-import socket
+import secrets
+import shutil
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from ansible_operator.runner.channel import Channel
+from ansible_operator.runner.configuration import COMMON, CONFIGURATION_FILE, Configuration
+from ansible_operator.runner.files import make_private_directory
 from ansible_operator.runner.freshness import Sources
 from ansible_operator.runner.private_dir import RUN_MARKER
+from ansible_operator.runner.processes import Guard
+from ansible_operator.runner.warm_process import Refused, Silent, WarmProcess, kill_unwanted
 from ansible_operator.telemetry.logs import get_logger
 
 log = get_logger("warm")
 
 _ROOM_FOR_MARKER = "-" * 64  # worker.marker.PLACEHOLDER
-_PACKET = 1 << 20
 _PONG_SECONDS = 1.0
 _FORK_SECONDS = 10.0
 _END_SECONDS = 5.0
+SOURCES = "sources.json"
+"""Where, in its directory, a parent lists the files that it has read: too long a list for a packet."""
 
 
 class State(enum.Enum):
@@ -36,60 +43,44 @@ class State(enum.Enum):
     UNFIT = enum.auto()
 
 
-class WarmProcess:
-    """A run in a forked child. Has what the runner asks of a process."""
-
-    def __init__(self, ident: str, pid: int, stdout: asyncio.StreamReader) -> None:
-        self.ident = ident
-        self.pid = pid
-        self.stdout = stdout
-        self.lost = False
-        self._over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-    @property
-    def returncode(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
-        return self._over.result() if self._over.done() else None
-
-    async def wait(self) -> int:
-        """Wait for its end."""
-        return await asyncio.shield(self._over)
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-        if not self._over.done():
-            os.kill(self.pid, signal.SIGTERM)
-
-    def end(self, code: int) -> None:
-        """It has ended."""
-        if not self._over.done():
-            self._over.set_result(code)
-
-
-class Refused(Exception):
-    """The parent did not start the run."""
-
-
 class WarmParent:
-    """One parent, from its start to its end."""
+    """One parent, from its start to its end.
 
-    def __init__(self, environment: Mapping[str, str], on_change: Callable[[], None]) -> None:
-        self._environment = {**environment, RUN_MARKER: _ROOM_FOR_MARKER}
+    It has a directory to itself, which is made here, and removed when the process has ended, however that came.
+    """
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        guard: Guard,
+        on_change: Callable[[WarmParent], None],
+        configuration: Configuration = COMMON,
+        content: Sequence[Path] = (),
+    ) -> None:
+        self._environment = {**environment, **guard.environment, RUN_MARKER: _ROOM_FOR_MARKER}
+        self._guard = guard
+        self._scratch = guard.scratch / f"parent-{secrets.token_hex(4)}"
         self._on_change = on_change
+        self.configuration = configuration
+        self._content = content
         self._process: asyncio.subprocess.Process | None = None
-        self._channel: socket.socket | None = None
+        self._channel = Channel(self._take, self._end)
         self._starting: dict[str, asyncio.Future[int]] = {}
         self._children: dict[str, WarmProcess] = {}
         self._codes: dict[str, int] = {}
         self._pong: asyncio.Future[None] | None = None
-        self._ready = asyncio.Event()
+        self._decided = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._started_at = (time.monotonic(), time.time_ns())
         self.sources = Sources(())
         self.state = State.STARTING
         self.memory = 0
         self.runs = 0
         self.reason = ""
-        self.was_ready = False
-        self._retiring: asyncio.Task[None] | None = None
+        self.failed = False
+        self.bound = False
 
     @property
     def pid(self) -> int:
@@ -97,94 +88,111 @@ class WarmParent:
         assert self._process is not None
         return self._process.pid
 
-    async def start(self) -> None:
-        """Start the process; it is READY, or UNFIT, some time later. Raises OSError."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setblocking(False)
+    @property
+    def age(self) -> float:
+        """Seconds since its start."""
+        return time.monotonic() - self._started_at[0]
+
+    def start(self) -> None:
+        """Start the process; it is READY, or UNFIT, some time later. A failure ends it."""
+        self._do("start", self._start())
+
+    async def _start(self) -> None:
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "ansible_operator.runner.worker", str(theirs.fileno())),
-                stdin=asyncio.subprocess.DEVNULL,
-                env=self._environment,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
-        except OSError:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-        self._channel = ours
-        asyncio.get_running_loop().add_reader(ours, self._receive)
+            await self._guard.ensure()
+            await asyncio.to_thread(make_private_directory, self._scratch)
+            if not self._channel.is_open:
+                raise InterruptedError("it was stopped")
+            self._process = await asyncio.create_subprocess_exec(*self._command(), **self._options())
+        except OSError as error:
+            if self._channel.is_open:
+                log.warning("a warm parent cannot be started", error=str(error))
+            self._channel.close()
+            await asyncio.to_thread(shutil.rmtree, self._scratch, ignore_errors=True)
+            return
+        self._do("clean up", self._clean_up(self._process))
+        self._channel.listen()
+
+    def _command(self) -> list[str]:
+        place = (str(self._scratch), self.configuration.directory, self.configuration.playbook)
+        worker = (sys.executable, "-m", "ansible_operator.runner.worker", str(self._channel.other.fileno()))
+        return [*worker, *place, *map(str, self._content)]
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "stdin": asyncio.subprocess.DEVNULL,
+            "env": self._environment,
+            "pass_fds": (self._channel.other.fileno(),),
+            "start_new_session": True,
+        }
+
+    async def _clean_up(self, process: asyncio.subprocess.Process) -> None:
+        await process.wait()
+        self._channel.close()
+        await asyncio.to_thread(shutil.rmtree, self._scratch, ignore_errors=True)
+
+    def _do(self, what: str, work: Any) -> None:
+        self._tasks[what] = asyncio.create_task(work, name=f"warm parent: {what}")
 
     async def wait_ready(self, seconds: float) -> bool:
         """Whether it is ready to fork, after ``seconds`` at most."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._ready.wait(), seconds)
+            await asyncio.wait_for(self._decided.wait(), max(0.0, seconds))
         return self.state is State.READY
 
-    async def answers(self) -> bool:
-        """Whether it answers a ping within a second."""
+    async def answers(self, seconds: float = _PONG_SECONDS) -> bool:
+        """Whether it answers a ping, by default within a second."""
         try:
             if self._pong is None:
-                self._send({"op": "ping"})
+                self._channel.send({"op": "ping"})
                 self._pong = asyncio.get_running_loop().create_future()
-            await asyncio.wait_for(asyncio.shield(self._pong), _PONG_SECONDS)
+            await asyncio.wait_for(asyncio.shield(self._pong), seconds)
         except (TimeoutError, OSError):
             return False
         return self.state in {State.READY, State.RETIRED}
 
     async def fork(self, message: Mapping[str, Any], events: int, output: int) -> WarmProcess:
-        """Start a run. Raises Refused; then nothing of it runs."""
+        """Start a run. Raises Refused; then nothing of it runs, or is killed as soon as it does."""
         ident = message["ident"]
         started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._starting[ident] = started
-        reading = os.dup(output)
+        self._idle.clear()
         try:
-            self._send({"op": "run", **message}, events, reading)
+            self._channel.send({"op": "run", **message}, events, output)
             pid = await asyncio.wait_for(started, _FORK_SECONDS)
-        except (TimeoutError, OSError, ConnectionError) as error:
-            raise Refused(str(error) or "no answer") from error
+            self.runs += 1
+            return self._child(ident, pid)
+        except ConnectionError as error:
+            raise Refused(str(error)) from error
+        except (TimeoutError, OSError) as error:
+            raise Silent(str(error) or "no answer") from error
+        except asyncio.CancelledError:
+            if started.done() and not started.cancelled() and started.exception() is None:
+                kill_unwanted(started.result())
+            raise
         finally:
-            os.close(reading)
             self._starting.pop(ident, None)
-        self.runs += 1
-        return self._child(ident, pid)
+            self._codes.pop(ident, None)
+            self._note_idle()
 
     def _child(self, ident: str, pid: int) -> WarmProcess:
         process = WarmProcess(ident, pid, asyncio.StreamReader())
-        self._children[ident] = process
         if ident in self._codes:
-            self._over(ident, self._codes.pop(ident))
-        elif self.state is State.ENDED:
-            self._lose(process)
+            process.end(self._codes.pop(ident))
+        elif not self._channel.is_open:
+            process.lose()
+        else:
+            self._children[ident] = process
         return process
 
-    def _send(self, message: Mapping[str, Any], *descriptors: int) -> None:
-        if self._channel is None:
-            raise ConnectionError("the warm parent is gone")
-        socket.send_fds(self._channel, [json.dumps(message).encode()], list(descriptors))
-
-    def _receive(self) -> None:
-        assert self._channel is not None
-        try:
-            data = self._channel.recv(_PACKET)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self._end()
-            return
-        self._take(json.loads(data))
+    def _note_idle(self) -> None:
+        if not self._starting and not self._children:
+            self._idle.set()
 
     def _take(self, message: Mapping[str, Any]) -> None:
         match message["op"]:
             case "ready":
-                self.sources = Sources(message["sources"]["paths"])
-                self.memory = message["memory"]
-                self._to(State.READY)
-                log.info("warm runs are ready", seconds=round(message["seconds"], 2), memory=self.memory)
+                self._do("sources", self._read_sources(message))
             case "unfit":
                 self.reason = message["reason"]
                 self._to(State.UNFIT)
@@ -200,73 +208,93 @@ class WarmParent:
             case "ended":
                 self._over(message["ident"], message["code"])
 
+    async def _read_sources(self, ready: Mapping[str, Any]) -> None:
+        try:
+            self.sources = await asyncio.to_thread(self._sources)
+        except OSError:  # it has ended, and its directory is gone
+            return
+        self.memory, self.bound = ready["memory"], ready["bound"]
+        if self.state is State.STARTING:
+            self._to(State.READY)
+            seconds = round(ready["seconds"], 2)
+            log.info("warm runs are ready", seconds=seconds, memory=self.memory, directory=self.configuration.directory)
+
+    def _sources(self) -> Sources:
+        read = json.loads((self._scratch / SOURCES).read_text())
+        if self.configuration.directory:
+            read["paths"].append(str(Path(self.configuration.directory) / CONFIGURATION_FILE))
+        return Sources(read["paths"], read["libraries"], self._started_at[1])
+
     def _settle(self, ident: str, result: int | Exception) -> None:
         started = self._starting.get(ident)
         if started is None or started.done():
-            return
-        if isinstance(result, Exception):
+            if isinstance(result, int):
+                kill_unwanted(result)
+        elif isinstance(result, Exception):
             started.set_exception(result)
         else:
             started.set_result(result)
 
     def _over(self, ident: str, code: int) -> None:
         process = self._children.pop(ident, None)
-        if process is None:
-            if ident in self._starting:  # so fast that nobody waits for it yet
-                self._codes[ident] = code
-            return
-        process.end(code)
-
-    def _lose(self, process: WarmProcess) -> None:
-        """The parent is gone, and with it, by the kernel, its children."""
-        self._children.pop(process.ident, None)
-        process.lost = True
-        process.end(-signal.SIGKILL)
+        if process is not None:
+            process.end(code)
+            self._note_idle()
+        elif ident in self._starting:  # so fast that nobody waits for it yet
+            self._codes[ident] = code
 
     def _to(self, state: State) -> None:
-        self.was_ready = self.was_ready or state is State.READY
-        if self.state not in {State.ENDED, State.UNFIT}:
-            self.state = state
-        self._ready.set()
-        self._on_change()
+        if self.state in {State.ENDED, State.UNFIT, state}:
+            return
+        self.failed = state is State.ENDED and self.state is State.STARTING
+        self.state = state
+        self._decided.set()
+        self._on_change(self)
 
     def _end(self) -> None:
-        if self._channel is not None:
-            asyncio.get_running_loop().remove_reader(self._channel)
-            self._channel.close()
-            self._channel = None
+        """The channel is closed, from this side or the other."""
         for ident in list(self._starting):
             self._settle(ident, ConnectionError("the warm parent has ended"))
-        for process in list(self._children.values()):
-            self._lose(process)
+        for process in self._children.values():
+            process.lose()
+        self._children.clear()
+        self._note_idle()
         self._to(State.ENDED)
 
-    def retire(self) -> None:
-        """No new runs; end when the last one is over."""
-        if self.state is not State.ENDED and self._retiring is None:
+    def retire(self, patience: float | None = None) -> None:
+        """No new runs; end when the last one is over. With ``patience``, at once if no ping is answered so long (s)."""
+        if self.state is State.ENDED:
+            return
+        if "retire" not in self._tasks:
             self._to(State.RETIRED)
-            self._retiring = asyncio.create_task(self._end_after_runs(), name="retired warm parent")
+            self._do("retire", self._end_after_runs())
+        if patience is not None and "last ping" not in self._tasks:
+            self._do("last ping", self._end_if_mute(patience))
 
     async def _end_after_runs(self) -> None:
-        while self._starting or self._children:
-            await asyncio.gather(*(process.wait() for process in list(self._children.values())))
-            await asyncio.sleep(0)
+        await self._idle.wait()
         await self.stop()
+
+    async def _end_if_mute(self, patience: float) -> None:
+        if not await self.answers(patience):
+            await self.kill()
 
     async def stop(self) -> None:
         """End it and its runs."""
-        self._end()
-        process = self._process
-        if process is None:
-            return
-        with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _END_SECONDS)
+        seconds = 0.0 if self.state is State.STARTING else _END_SECONDS  # it has nothing to lose yet
+        self._channel.close()
+        await self._tasks["start"]
+        if self._process is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), seconds)
         await self.kill()
 
     async def kill(self) -> None:
         """End it at once."""
-        self._end()
+        self._channel.close()
+        await self._tasks["start"]
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.kill()
-            await self._process.wait()
+        if "clean up" in self._tasks:
+            await self._tasks["clean up"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from ansible_operator.runner.interface import RunRequest
 from ansible_operator.runner.private_dir import prepare
 from ansible_operator.runner.processes import processes_of
 from ansible_operator.runner.record import Record, read_record
+from ansible_operator.runner.worker.events import _write
 
 
 def mode(path: Path) -> int:
@@ -52,6 +55,21 @@ def test_a_reader_keeps_the_old_content_while_the_new_is_written(tmp_path: Path)
         write_private(tmp_path / "c", "new")
         assert reader.read() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+@pytest.mark.parametrize("write", [write_private, _write], ids=["by the operator", "by a run"])
+def test_where_there_is_no_room_nothing_is_left_half_written(
+    tmp_path: Path, write: Callable[[Path, str], None]
+) -> None:
+    write(tmp_path / "c", "old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))  # the first bytes fit, as on a disk that is nearly full
+    try:
+        with pytest.raises(OSError):
+            write(tmp_path / "c", "new and too long")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("c", "old")]
 
 
 # --- artifacts -------------------------------------------------------------------------------------------------------

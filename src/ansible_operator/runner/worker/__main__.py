@@ -1,4 +1,4 @@
-"""``python -m ansible_operator.runner.worker FD``: serve the pool at the other end of a socket."""
+"""``python -m ansible_operator.runner.worker FD SCRATCH DIRECTORY PLAYBOOK CONTENT...``: serve whoever is at FD."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import sys
 from ansible_operator.runner.worker.server import main
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), *sys.argv[2:])

@@ -5,12 +5,10 @@ from __future__ import annotations
 import gc
 import json
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from ansible_operator.runner.private_dir import RUN_MARKER
 from ansible_operator.runner.worker.terminal import on_terminal
@@ -21,40 +19,69 @@ ENVIRONMENT: dict[str, str] = {}
 PLAY_ENVIRONMENT: dict[str, str] = {}
 """The environment that Ansible's configuration was read from."""
 
-_scratch: list[str] = []
+
+class Places(NamedTuple):
+    """See ``server.main``."""
+
+    scratch: Path
+    directory: str = ""
+    playbook: str = ""
+    content: tuple[str, ...] = ()
 
 
-def boot() -> tuple[dict[str, Any], Callable[..., int]]:
-    """Make this process ready to be forked. The result: which files that depends on, and what a child does."""
+PLACES = [Places(Path())]
+"""Those of this process."""
+
+
+def serves(directory: str) -> bool:
+    """Whether what was read here is right for plays in a directory: one with an ansible.cfg has its own parent."""
+    own = PLACES[0].directory
+    return directory == own if own else not (Path(directory) / "ansible.cfg").exists()
+
+
+def boot(places: Places) -> tuple[bool, Callable[..., int]]:
+    """Make this process ready to be forked: whether it serves one directory only, and what a child does.
+
+    Which files that depends on is written into the scratch directory.
+    """
+    scratch = places.scratch
+    PLACES[:] = [places]
     ENVIRONMENT.update({name: value for name, value in os.environ.items() if name != RUN_MARKER})
-    scratch = Path(tempfile.mkdtemp(prefix="ansible-operator-warm-"))
-    _scratch.append(str(scratch))
     for name in ("project", "env", "inventory", "tmp"):
         (scratch / name).mkdir()
     _take_environment(scratch)
-    os.chdir(scratch / "project")
+    os.chdir(places.directory or scratch / "project")
     PLAY_ENVIRONMENT.update(os.environ)
+    sys.dont_write_bytecode, before = True, sys.dont_write_bytecode  # a new __pycache__ is a change of its directory
     with on_terminal():
-        _load(scratch)
+        bound = _load(places)
+    sys.dont_write_bytecode = before
     os.chdir("/")
     from ansible_operator.runner.worker import child
 
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)  # a run is short, and its garbage ends with it
-    return sources(), child.run
+    _write_sources(places)
+    return bound, child.run
 
 
-def _load(scratch: Path) -> None:
+def _load(places: Places) -> bool:
     from ansible_operator.runner.worker import clients, modules, private, tasks
+    from ansible_operator.runner.worker.private import settings, templates
 
     private.check()
     private.import_all()
+    if places.playbook:
+        settings.add_collections_of(places.playbook)
     private.install(tasks.queue_task, modules.execute)
     private.build_parsers()
     clients.prepare()
     modules.preload(private.import_modules(modules.is_known))
-    private.warm_up(scratch)
+    private.warm_up(places.scratch)
+    templates.install()
+    templates.prepare([Path(path) for path in places.content])
+    return bool(places.directory) or settings.depend_on_directory()
 
 
 def _take_environment(scratch: Path) -> None:
@@ -70,15 +97,13 @@ def _take_environment(scratch: Path) -> None:
     os.environ.update(config.env)
 
 
-def sources() -> dict[str, Any]:
+def _write_sources(places: Places) -> None:
     """The files and directories that what is in memory was made of."""
     from ansible_operator.runner.worker import private
+    from ansible_operator.runner.worker.private import settings
 
-    return {"paths": private.source_paths()}
-
-
-def clean_up() -> None:
-    """Remove what the parent has written."""
-    for path in _scratch:
-        shutil.rmtree(path, ignore_errors=True)
-    sys.stdout.flush()
+    paths = set(private.source_paths())
+    if places.playbook:
+        paths |= settings.collection_paths(places.playbook)
+    libraries = sorted(settings.loaded_files() - paths)
+    (places.scratch / "sources.json").write_text(json.dumps({"paths": sorted(paths), "libraries": libraries}))

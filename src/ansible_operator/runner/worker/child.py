@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import inspect
+import logging
 import os
 import shutil
 import sys
+import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import ansible_runner.__main__
@@ -16,10 +19,9 @@ import ansible_runner.runner
 
 from ansible_operator.runner.stream import EVENT_PIPE
 from ansible_operator.runner.worker import boot, private
-from ansible_operator.runner.worker.events import Partials, Reporter
+from ansible_operator.runner.worker.events import Filter, Partials, Reporter
+from ansible_operator.runner.worker.isolation import depth_of, recursing_further
 from ansible_operator.runner.worker.terminal import Spawn, Terminal
-
-_OWN_CONFIGURATION = "ansible.cfg"
 
 
 def run(message: Mapping[str, Any], events: int, output: int) -> int:
@@ -31,6 +33,7 @@ def run(message: Mapping[str, Any], events: int, output: int) -> int:
     os.environ.update(message["environment"])
     os.environ[EVENT_PIPE] = str(events)
     os.chdir(message["directory"])
+    tempfile.tempdir = None  # the parent's, until the run's own has been looked up
     private.forget()
     partials = Partials(private.event_encoder())
     Reporter(events, partials).install()
@@ -71,18 +74,34 @@ def _install(partials: Partials) -> None:
         private.configure(boot.PLAY_ENVIRONMENT)
         private.connect_events(partials, terminal)
         try:
-            private.play(command)
+            with _fresh_logging(), recursing_further(depth_of(inspect.currentframe())):
+                private.play(command)
         except SystemExit as exit_:
             return _code(exit_)
         return 0
 
     def spawn(command: str, args: Sequence[str], **options: Any) -> Any:
-        if command != "ansible-playbook" or (Path(options["cwd"]) / _OWN_CONFIGURATION).exists():
+        if command != "ansible-playbook" or not boot.serves(options["cwd"]):
             return process(command, args, **options)
         return Spawn(command, args, **options)
 
     Spawn.play = staticmethod(play)
+    Spawn.output = staticmethod(lambda output: Filter(output, private.mark_event))
     ansible_runner.runner.pexpect.spawn = spawn
+
+
+@contextmanager
+def _fresh_logging() -> Iterator[None]:
+    """The root logger of a new process, as ansible-runner has set up its own."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    root.setLevel(logging.WARNING)
+    root.handlers.clear()
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers
 
 
 def _code(exit_: SystemExit) -> int:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,13 @@ import yaml
 _PACKAGE = "ansible_collections.kubernetes.core.plugins"
 _CLIENT = f"{_PACKAGE}.module_utils.k8s.client"
 _FILES = ("kubeconfig", "ca_cert", "ssl_ca_cert", "client_cert", "cert_file", "client_key", "key_file")
-_IDENTITY = frozenset(
+_SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+_NAMED = re.compile(
+    r"""["']?\b(?:certificate-authority|client-certificate|client-key|tokenFile)["']?\s*:\s*["']?([^"'\s,}]+)"""
+)
+_KUBECONFIG_SIZE = 1 << 20
+_Print = tuple[int, int, int]
+IDENTITY = frozenset(
     (
         *_FILES,
         *("context", "host", "api_key", "username", "password", "validate_certs", "verify_ssl", "proxy", "no_proxy"),
@@ -73,20 +81,55 @@ def kept(module: str, parameters: bytes) -> Iterator[dict[str, Any]]:
             library.Configuration._default = None
 
 
+@contextmanager
+def own_default() -> Iterator[None]:
+    """What lookups of a task make the library's default configuration goes with the task."""
+    library = sys.modules.get("kubernetes.client")
+    if library is None:
+        yield
+        return
+    default = library.Configuration._default
+    try:
+        yield
+    finally:
+        library.Configuration._default = default
+
+
 def _identity(parameters: bytes) -> str:
     arguments = json.loads(parameters)["ANSIBLE_MODULE_ARGS"]
-    named = {name: value for name, value in arguments.items() if name in _IDENTITY}
+    named = {name: value for name, value in arguments.items() if name in IDENTITY}
     files = [named.get(name) for name in _FILES] + [
         os.environ.get(name) for name in os.environ if name.startswith("K8S_AUTH_")
     ]
-    files += os.environ.get("KUBECONFIG", "~/.kube/config").split(os.pathsep)
-    prints = [_print(file) for file in files if isinstance(file, str)]
+    files += [*os.environ.get("KUBECONFIG", "~/.kube/config").split(os.pathsep), _SERVICE_ACCOUNT]
+    prints = [_prints(file) for file in files if isinstance(file, str)]
     return json.dumps([named, sorted(os.environ.items()), prints], sort_keys=True, default=str)
 
 
-def _print(file: str) -> tuple[int, int, int] | None:
+def _prints(file: str) -> list[Any]:
+    """A file as it is, and the files that it names, where it is a kubeconfig."""
     try:
-        status = Path(file).expanduser().stat()
+        path = Path(file).expanduser()
+        own = _print(path)
+        if own is None:
+            return []
+        return [own, *(_print(path.parent / name) for name in _named_in(str(path), own))]
     except (OSError, ValueError, RuntimeError):
+        return []
+
+
+def _print(path: Path) -> _Print | None:
+    try:
+        status = path.stat()
+    except OSError:
         return None
     return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+@cache
+def _named_in(file: str, own: _Print) -> list[str]:
+    del own  # a file that has changed is read again
+    if not Path(file).is_file():
+        return []
+    with Path(file).open(errors="replace") as text:
+        return _NAMED.findall(text.read(_KUBECONFIG_SIZE))

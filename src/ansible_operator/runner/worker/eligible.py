@@ -1,7 +1,7 @@
 """Which tasks may run in the run's own process. Everything else takes Ansible's ordinary way, task by task.
 
 The rule: the result must be the same. So: one host at a time, this machine, nobody else's rights, nothing in the
-background, and an action plugin that is known to leave its process as it found it.
+background, and plugins that are known to leave their process as they found it, or look so.
 """
 
 from __future__ import annotations
@@ -43,13 +43,11 @@ def task(strategy: Any, host: Any, task: Any, task_vars: Mapping[str, Any]) -> b
     """Whether a task may run in the strategy's own process."""
     return (
         private.is_linear(strategy)
-        and len(strategy._workers) == 1
-        and not strategy.debugger_active
-        and not strategy._step
         and _is_plain(task, host)
         and task_vars.get("ansible_connection", task.connection) == "local"
         and not task_vars.get("ansible_become")
         and _action(task)
+        and private.has_tame_plugins()
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from io import StringIO
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,23 +41,17 @@ class Partials:
 class Filter:
     """Feeds ansible-runner's OutputEventFilter: text as it is printed, events by their mark."""
 
-    def __init__(self, inner: OutputEventFilter) -> None:
+    def __init__(self, inner: OutputEventFilter, mark: Callable[[OutputEventFilter, dict[str, Any]], None]) -> None:
         self._inner = inner
+        self._mark = mark
 
     def write(self, text: str) -> None:
         """What was printed, as a terminal would show it."""
         self._inner.write(text)
 
     def mark(self, data: dict[str, Any]) -> None:
-        """What OutputEventFilter does where it finds an encoded event in the output."""
-        inner = self._inner
-        event = inner._emit_event(inner._buffer.getvalue(), data)
-        inner._buffer = StringIO()
-        inner._last_chunk = ""
-        text = event.get("stdout")
-        if text and text != "{}" and inner._handle:
-            inner._handle.write(text + "\n")
-            inner._handle.flush()
+        """An event begins or ends here."""
+        self._mark(self._inner, data)
 
 
 class Reporter:
@@ -106,13 +100,18 @@ class Reporter:
 
 
 def _write(path: Path, text: str) -> None:
-    temporary = f"{path}.tmp"
+    temporary = Path(f"{path}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(descriptor, text.encode())
+        data = text.encode()
+        while data:  # a disk that fills up takes a part
+            data = data[os.write(descriptor, data) :]
+        temporary.rename(path)
+    except OSError:
+        temporary.unlink()
+        raise
     finally:
         os.close(descriptor)
-    Path(temporary).rename(path)
 
 
 def _now() -> str:

@@ -10,54 +10,106 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Iterator
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
-_SIGNALS = (
-    signal.SIGALRM,
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGPIPE,
-    signal.SIGCHLD,
-    signal.SIGUSR1,
-)
+Restore = Callable[[], None]
+
+_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+
+
+@contextmanager
+def recursing_further(frames: int) -> Iterator[None]:
+    """Let what is called recurse so many frames further than it could; templates say how far they came."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + frames)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def depth_of(frame: FrameType | None) -> int:
+    """How many frames there are below one."""
+    depth = -1
+    while frame is not None:
+        depth += 1
+        frame = frame.f_back
+    return depth
 
 
 @contextmanager
 def preserved() -> Iterator[None]:
-    """Environment, directory, umask, signals, alarm, imports, logging and random numbers are as before afterwards."""
+    """What Python code can change for others in its process is as before afterwards.
+
+    That is: environment, directory, umask, signals and timers, imports, logging, warnings, random numbers, temporary
+    directory.
+    """
     environment = dict(os.environ)
     directory = str(Path.cwd())
     mask = _umask()
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    imports = (
-        list(sys.path),
-        list(sys.argv),
-        list(sys.meta_path),
-        sys.modules.get("__main__"),
-        dict(sys.path_importer_cache),
-    )
-    log = _logging()
+    restore = (_signals(), _imports(), _logging(), _warnings())
+    temporary = tempfile.tempdir
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in handlers.items():
-            if signal.getsignal(number) is not handler:
-                signal.signal(number, handler)
+        for put_back in restore:
+            put_back()
         if os.environ != environment:
             _restore_environment(environment)
         if _cwd() != directory:
             os.chdir(directory)
         os.umask(mask)
-        sys.path[:], sys.argv[:], sys.meta_path[:] = imports[:3]
-        if imports[3] is not None:
-            sys.modules["__main__"] = imports[3]
-        _restore_logging(log)
+        tempfile.tempdir = temporary
         random.seed()
+
+
+def _signals() -> Restore:
+    handlers = [(number, signal.getsignal(number)) for number in _SIGNALS]
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+    def restore() -> None:
+        for timer in _TIMERS:
+            signal.setitimer(timer, 0)
+        for number, handler in handlers:
+            if signal.getsignal(number) is not handler and handler is not None:
+                signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    return restore
+
+
+def _imports() -> Restore:
+    """Modules that are new stay, being the same for everybody; those that were there are there again."""
+    modules, main = dict(sys.modules), sys.modules.get("__main__")
+    lists: list[tuple[list[Any], list[Any]]] = [(place, list(place)) for place in (sys.path, sys.argv, sys.meta_path)]
+
+    def restore() -> None:
+        for place, content in lists:
+            place[:] = content
+        if main is not None:
+            sys.modules["__main__"] = main
+        if len(sys.modules) < len(modules) or not sys.modules.keys() >= modules.keys():
+            sys.modules.update(modules)
+
+    return restore
+
+
+def _warnings() -> Restore:
+    filters, shown = list(warnings.filters), warnings.showwarning
+
+    def restore() -> None:
+        if warnings.filters != filters:
+            warnings.filters[:] = filters  # type: ignore[index]
+        warnings.showwarning = shown
+
+    return restore
 
 
 def _restore_environment(environment: dict[str, str]) -> None:
@@ -81,10 +133,10 @@ def _cwd() -> str | None:
         return None
 
 
-def _logging() -> dict[logging.Logger, tuple[int, bool, bool, list[Any], list[Any]]]:
+def _logging() -> Restore:
     root = logging.getLogger()
     known = [logger for logger in root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
-    return {
+    before = {
         logger: (logger.level, logger.disabled, logger.propagate, list(logger.handlers), list(logger.filters))
         for logger in (root, *known)
         if logger is root
@@ -94,6 +146,13 @@ def _logging() -> dict[logging.Logger, tuple[int, bool, bool, list[Any], list[An
         or logger.disabled
         or not logger.propagate
     }
+    disabled = root.manager.disable
+
+    def restore() -> None:
+        root.manager.disable = disabled
+        _restore_logging(before)
+
+    return restore
 
 
 def _restore_logging(known: dict[logging.Logger, tuple[int, bool, bool, list[Any], list[Any]]]) -> None:

@@ -8,6 +8,7 @@ last step, the command, is another.
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_operator.runner.worker import clients, private
-from ansible_operator.runner.worker.isolation import preserved
+from ansible_operator.runner.worker.isolation import depth_of, preserved, recursing_further
 
 _OURS = str(Path(__file__).parents[2] / "collections/ansible_collections/operator_sdk/util/plugins/modules") + os.sep
 _BUILTIN = frozenset(("ping", "slurp", "stat"))
@@ -52,8 +53,7 @@ def execute(ordinary: Callable[..., Any], action: Any, arguments: dict[str, Any]
     module = _eligible(action, arguments)
     if module is None:
         return ordinary(action, **arguments)
-    if private.shell(action).tmpdir is None:
-        action._make_tmp_path()
+    private.make_task_directory(action)
     call = _Call(action, module)
     with private.replaced(action, call.configure, call.command):
         return ordinary(action, **arguments)
@@ -78,7 +78,7 @@ class _Call:
     def configure(self, module_name: str, module_args: dict[str, Any], task_vars: Any) -> Any:
         """In place of ``_configure_module``, which makes an archive of the module and all it imports."""
         del task_vars
-        self._action._compute_environment_string(self._environment)
+        self._environment = private.environment_of_task(self._action)
         self._parameters = private.encode_arguments(module_name, module_args)
         return private.built_module(self._module), self._module.path
 
@@ -89,7 +89,8 @@ class _Call:
         with preserved(), private.as_module(self._parameters):
             os.environ.update({name: str(value) for name, value in self._environment.items()})
             os.chdir(directory)
-            with clients.kept(self._module.name, self._parameters) as table:
+            further = recursing_further(depth_of(inspect.currentframe()))
+            with further, clients.kept(self._module.name, self._parameters) as table:
                 code = _run(self._module, output, errors)
                 if code:
                     table.clear()  # what a failed module leaves may be broken

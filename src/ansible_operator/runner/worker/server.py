@@ -140,8 +140,13 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def main(descriptor: int) -> None:
-    """Import, warm up, say so, serve."""
+def main(descriptor: int, scratch: str, directory: str = "", playbook: str = "", *content: str) -> None:
+    """Import, warm up, say so, serve.
+
+    ``scratch`` is a directory for this process, which its maker removes. The others, absolute or empty, are what the
+    configuration is bound to: the directory of the plays, and that of a playbook with collections beside it.
+    ``content`` are roles and playbooks that will be played.
+    """
     started = time.monotonic()
     channel = socket.socket(fileno=descriptor)
     channel.set_inheritable(False)
@@ -152,14 +157,13 @@ def main(descriptor: int) -> None:
             boot,
         )  # imports Ansible, which must see the environment that boot makes
 
-        sources, server.run_child = boot.boot()
+        bound, server.run_child = boot.boot(boot.Places(Path(scratch), directory, playbook, content))
     except BaseException as error:
         channel.send(json.dumps({"op": "unfit", "reason": f"{type(error).__name__}: {error}"}).encode())
         raise
-    server.send(op="ready", sources=sources, seconds=time.monotonic() - started, memory=_resident())
+    server.send(op="ready", bound=bound, seconds=time.monotonic() - started, memory=_resident())
     try:
         server.serve()
     finally:
         server.end_children()
-        boot.clean_up()
     sys.exit(0)

@@ -15,8 +15,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ansible_operator.runner.worker import eligible, private
-from ansible_operator.runner.worker.isolation import preserved
+from ansible_operator.runner.worker import clients, eligible, private
+from ansible_operator.runner.worker.isolation import preserved, recursing_further
+
+_SAVED_FRAMES = 6
+"""How much nearer to its strategy a worker is here than in a process of its own, as a filter sees it that recurses."""
 
 
 class Bridge:
@@ -31,13 +34,11 @@ class Bridge:
         """A callback that the worker asks for."""
         result = self._received(task_result)
         with self.outside():
-            self._strategy._tqm.send_callback(method_name, result)
+            private.call_back(self._strategy, method_name, result)
 
     def send_task_result(self, task_result: Any) -> None:
         """The result of the task."""
-        result = self._received(task_result)
-        with self._strategy._results_lock:
-            self._strategy._results.append(result)
+        private.take_result(self._strategy, self._received(task_result))
 
     def send_display(self, method: str, *args: Any, **kwargs: Any) -> None:
         """Something to print."""
@@ -52,7 +53,7 @@ class Bridge:
     def _received(self, task_result: Any) -> Any:
         """The result as the other end of the queue would see it: a copy, without what cannot be pickled."""
         wire = _through_queue(task_result.as_wire_task_result())
-        return self._strategy._convert_wire_task_result_to_raw(wire)
+        return private.from_wire(self._strategy, wire)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -100,18 +101,13 @@ def queue_task(strategy: Any, host: Any, task: Any, task_vars: Mapping[str, Any]
     """Run a task here and now, if that gives the same result. Whether it was."""
     if not eligible.task(strategy, host, task, task_vars):
         return False
-    strategy._queued_task_cache[(host.name, task._uuid)] = {
-        "host": host,
-        "task": task,
-        "task_vars": task_vars,
-        "play_context": play_context,
-    }
-    strategy._tqm.send_callback("v2_runner_on_start", host, task)
+    private.begin_task(strategy, host, task, task_vars, play_context)
     bridge = Bridge(strategy)
     worker = private.make_worker(strategy, bridge, host, task, dict(task_vars), play_context)
-    with preserved(), private.fresh_plugins(), bridge.inside():
+    further = recursing_further(-_SAVED_FRAMES)
+    with preserved(), clients.own_default(), private.fresh_plugins(), bridge.inside(), further:
         private.run_worker(worker)
-    strategy._pending_results += 1
+    private.end_task(strategy)
     return True
 
 

@@ -160,6 +160,7 @@ class Spawn:
     """``pexpect.spawn`` as ansible-runner uses it; the command is over when it is first asked whether it lives."""
 
     play: Play
+    output: Callable[[Any], Filter]
 
     def __init__(self, command: str, args: Sequence[str], *, cwd: str, env: Mapping[str, str], **_: Any) -> None:
         self._command = [command, *args]
@@ -173,7 +174,7 @@ class Spawn:
         """False, after the playbook has been run."""
         if self.exitstatus is None:
             self.logfile_read.suppress_ansible_output = True
-            terminal = Terminal(Filter(self.logfile_read))
+            terminal = Terminal(type(self).output(self.logfile_read))
             try:
                 self.exitstatus = type(self).play(self._command, self._env, self._cwd, terminal)
             finally:

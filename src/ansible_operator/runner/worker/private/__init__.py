@@ -1,30 +1,35 @@
 """The one place that touches interfaces of Ansible and ansible-runner which are not public.
 
-``check`` refuses versions that are not known; the throw-away play of ``warm_up`` fails where the insides are not as
-expected. Either way runs go cold.
+``supported`` refuses versions that are not known, ``check`` what has other parameters than known, and the throw-away
+play of ``warm_up`` fails where the insides do something else than expected. Either way runs go cold.
 """
 
 from ansible_operator.runner.worker.private.base import (
     action_class,
     check,
     display,
-    is_include,
-    is_linear,
     is_own,
     plugin_name,
 )
-from ansible_operator.runner.worker.private.callback import connect_events, event_encoder, no_local_event, proxy_display
+from ansible_operator.runner.worker.private.callback import (
+    connect_events,
+    event_encoder,
+    mark_event,
+    no_local_event,
+    proxy_display,
+)
 from ansible_operator.runner.worker.private.modules import (
     Module,
     as_module,
     base_directory,
     built_module,
     encode_arguments,
+    environment_of_task,
     find_module,
     is_in_process,
+    make_task_directory,
     replaced,
     report_exception,
-    shell,
 )
 from ansible_operator.runner.worker.private.process import (
     build_parsers,
@@ -37,24 +42,39 @@ from ansible_operator.runner.worker.private.process import (
     source_paths,
     warm_up,
 )
-from ansible_operator.runner.worker.private.workers import fresh_plugins, make_worker, run_worker
+from ansible_operator.runner.worker.private.strategy import (
+    begin_task,
+    call_back,
+    end_task,
+    from_wire,
+    is_include,
+    is_linear,
+    take_result,
+)
+from ansible_operator.runner.worker.private.workers import fresh_plugins, has_tame_plugins, make_worker, run_worker
 
 __all__ = [
     "Module",
     "action_class",
     "as_module",
     "base_directory",
+    "begin_task",
     "build_parsers",
     "built_module",
+    "call_back",
     "check",
     "configure",
     "connect_events",
     "display",
     "encode_arguments",
+    "end_task",
+    "environment_of_task",
     "event_encoder",
     "find_module",
     "forget",
     "fresh_plugins",
+    "from_wire",
+    "has_tame_plugins",
     "import_all",
     "import_modules",
     "install",
@@ -62,7 +82,9 @@ __all__ = [
     "is_include",
     "is_linear",
     "is_own",
+    "make_task_directory",
     "make_worker",
+    "mark_event",
     "no_local_event",
     "play",
     "plugin_name",
@@ -70,7 +92,7 @@ __all__ = [
     "replaced",
     "report_exception",
     "run_worker",
-    "shell",
     "source_paths",
+    "take_result",
     "warm_up",
 ]

@@ -13,12 +13,10 @@ import ansible.cli.playbook
 import ansible.plugins.loader as loaders
 import ansible.utils.context_objects
 import ansible.utils.vars
-from ansible import constants
-from ansible.release import __version__
 from ansible.utils.display import Display
 
-SUPPORTED = ("2.19",)
-
+from ansible_operator.runner.worker.private import insides
+from ansible_operator.runner.worker.private.supported import Unsupported
 
 _PACKAGE = str(Path(ansible.cli.__file__).parent.parent) + os.sep
 
@@ -27,14 +25,9 @@ LIBRARIES = (sys.prefix + os.sep, sys.base_prefix + os.sep)
 display = Display()
 
 
-class Unsupported(Exception):
-    """This version of Ansible has other insides."""
-
-
 def check() -> None:
     """Raises Unsupported."""
-    if ".".join(__version__.split(".")[:2]) not in SUPPORTED:
-        raise Unsupported(f"ansible-core {__version__}, where {' or '.join(SUPPORTED)} is supported")
+    insides.check()
     _check_command()
 
 
@@ -60,16 +53,6 @@ def is_this(interpreter: str) -> bool:
 def is_own(path: str) -> bool:
     """Whether a file is ansible-core's own."""
     return path.startswith(_PACKAGE)
-
-
-def is_linear(strategy: Any) -> bool:
-    """Whether it is Ansible's own linear strategy."""
-    return type(strategy).__module__ == "ansible.plugins.strategy.linear" and is_own(strategy._original_path)
-
-
-def is_include(task: Any) -> bool:
-    """Whether the worker only says what is to be included."""
-    return task.action in constants._ACTION_INCLUDE_TASKS or task.action in constants._ACTION_INCLUDE_ROLE
 
 
 def action_class(name: str, collections: tuple[str, ...]) -> type | None:

@@ -6,21 +6,23 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from typing import Any
 
 import ansible.plugins.loader as loaders
-from ansible.executor.task_queue_manager import TaskQueueManager
 from ansible.utils.display import Display
+from ansible_runner.utils import OutputEventFilter
 
 from ansible_operator.runner.worker.events import Partials
 from ansible_operator.runner.worker.private.base import display
 
+_NAME = "awx_display"
 _callback_display: dict[str, Any] = {}
 
 
 def awx() -> Any:
     """The module of ansible-runner's callback."""
-    plugin = loaders.callback_loader.get("awx_display", class_only=True)
+    plugin = loaders.callback_loader.get(_NAME, class_only=True)
     return sys.modules[plugin.__module__]
 
 
@@ -32,14 +34,16 @@ def import_callback() -> None:
     for name in _callback_display:
         if name in plain:
             setattr(Display, name, plain[name])
-    ordinary = TaskQueueManager.load_callbacks
+    loader = loaders.callback_loader
+    ordinary = loader.get
 
-    def load_callbacks(self: Any) -> None:
-        for name, value in _callback_display.items():
-            setattr(Display, name, value)
-        ordinary(self)
+    def get(name: str, *values: Any, **arguments: Any) -> Any:
+        if name == _NAME and not arguments.get("class_only"):
+            for method, value in _callback_display.items():
+                setattr(Display, method, value)
+        return ordinary(name, *values, **arguments)
 
-    TaskQueueManager.load_callbacks = load_callbacks
+    loader.get = get
 
 
 def event_encoder() -> type[json.JSONEncoder]:
@@ -63,6 +67,17 @@ def connect_events(partials: Partials, terminal: Any) -> None:
 
     events.dump_begin = dump_begin
     events.dump_end = dump_end
+
+
+def mark_event(output: OutputEventFilter, data: dict[str, Any]) -> None:
+    """What ansible-runner's filter does where it finds an encoded event in the output."""
+    event = output._emit_event(output._buffer.getvalue(), data)
+    output._buffer = StringIO()
+    output._last_chunk = ""
+    text = event.get("stdout")
+    if text and text != "{}" and output._handle:
+        output._handle.write(text + "\n")
+        output._handle.flush()
 
 
 class Fork:

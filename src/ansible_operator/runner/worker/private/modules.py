@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +60,7 @@ def find_module(action: Any, name: str | None, task_vars: Mapping[str, Any]) -> 
         or task.async_val
         or task.timeout
         or task.delegate_to
-        or constants.DEFAULT_KEEP_REMOTE_FILES
-        or _has_foreign_module_utils()
+        or not takes_modules()
         or _builder.ExtensionManager.create(task_vars=task_vars).extension_names
         or constants.config.get_config_value("PYTHON_MODULE_RLIMIT_NOFILE", variables=task_vars) not in {0, "0"}
     ):
@@ -134,6 +134,11 @@ def remove_directory(action: Any, path: str | None, force: bool) -> bool:
     return True
 
 
+def takes_modules() -> bool:
+    """Whether no setting keeps all modules from running in this process."""
+    return not constants.DEFAULT_KEEP_REMOTE_FILES and not _has_foreign_module_utils()
+
+
 def _has_foreign_module_utils() -> bool:
     """Whether parts of ``ansible.module_utils`` may be replaced by others."""
     paths = loaders.module_utils_loader._get_paths(subdirs=False)
@@ -169,6 +174,19 @@ def built_module(module: Module) -> Any:
     )
 
 
+def make_task_directory(action: Any) -> None:
+    """Make the temporary directory of a task, where it has none."""
+    if shell(action).tmpdir is None:
+        action._make_tmp_path()
+
+
+def environment_of_task(action: Any) -> dict[str, Any]:
+    """What ``environment`` adds to a module's."""
+    environment: dict[str, Any] = {}
+    action._compute_environment_string(environment)
+    return environment
+
+
 def base_directory(action: Any) -> str:
     """Where the processes of local tasks start."""
     return str(action._loader.get_basedir())
@@ -177,6 +195,14 @@ def base_directory(action: Any) -> str:
 def shell(action: Any) -> Any:
     """The shell plugin, which remembers the temporary directory of a task."""
     return action._connection._shell
+
+
+_filters: list[Any] = []
+
+
+def keep_filters(filters: Sequence[Any]) -> None:
+    """What libraries that modules import want to hear of."""
+    _filters[:] = filters
 
 
 @contextmanager
@@ -197,6 +223,7 @@ def as_module(parameters: bytes) -> Iterator[None]:
     saved = [(place, name, getattr(place, name)) for place, name, _ in places]
     for place, name, value in places:
         setattr(place, name, value)
+    warnings.filters[:] = _filters  # type: ignore[index]
     try:
         yield
     finally:

@@ -7,6 +7,7 @@ import inspect
 import os
 import secrets
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,19 @@ from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible.vars import plugins as vars_plugins
 from ansible.vars.manager import VariableManager
 
-from ansible_operator.runner.worker.private.base import LIBRARIES, Unsupported, display, is_own
+from ansible_operator.runner.worker.private.base import LIBRARIES, display, is_own
 from ansible_operator.runner.worker.private.callback import Fork, awx, import_callback
-from ansible_operator.runner.worker.private.modules import make_directory, remove_directory
+from ansible_operator.runner.worker.private.modules import (
+    keep_filters,
+    make_directory,
+    remove_directory,
+    takes_modules,
+)
+from ansible_operator.runner.worker.private.supported import Unsupported
 from ansible_operator.runner.worker.private.workers import in_process
+
+_COLLECTIONS = f"{os.sep}ansible_collections{os.sep}"
+_FILTERS = list(warnings.filters)
 
 _TRIAL = """
 - hosts: localhost
@@ -78,7 +88,8 @@ def import_all() -> None:
     for kind in _PLUGINS:
         loader = getattr(loaders, f"{kind}_loader")
         for plugin in loader.all(class_only=True):
-            _note_options(kind, plugin)
+            if kind != "callback":  # ansible-runner's own falls over one without options, and is to go on doing so
+                _note_options(kind, plugin)
     list(loaders.filter_loader.all())
     list(loaders.test_loader.all())
 
@@ -111,7 +122,10 @@ def import_modules(is_known: Any) -> list[str]:
         for file in sorted(file for place in directory for file in Path(place).glob("*.py")):
             name = f"{package}.{file.stem}"
             if is_known(name, str(file)):
-                importlib.import_module(name)
+                try:
+                    importlib.import_module(name)
+                except ImportError:  # without what it needs, the module says so itself
+                    continue
                 paths.append(str(file))
                 loaders.action_loader.get(
                     name.replace("ansible_collections.", "").replace(".plugins.modules", ""), class_only=True
@@ -148,13 +162,15 @@ def warm_up(scratch: Path) -> None:
     try:
         code = queue.run(Play().load(source, variable_manager=variables, loader=loader))
         ok = queue._stats.ok.get("localhost")
-        if code != 0 or ok != len(source["tasks"]) or in_process() != (ok, 1):
+        if code != 0 or ok != len(source["tasks"]) or in_process() != (ok, int(takes_modules())):
             raise Unsupported(
                 f"a trial of tasks in one process failed: code {code}, {ok} ok, {in_process()} in process"
             )
     finally:
         queue.cleanup()
         loader.cleanup_all_tmp_files()
+    keep_filters(warnings.filters)  # libraries that were imported have their wishes, which are for modules only
+    warnings.filters[:] = _FILTERS  # type: ignore[index]
 
 
 def forget() -> None:
@@ -169,11 +185,21 @@ def forget() -> None:
     for function in (ansible.utils.vars.load_extra_vars, ansible.utils.vars.load_options_vars):
         vars(function).clear()
     vars_plugins._plugin_should_run.cache_clear()
+    _forget_users_plugins()
     loaders.vars_loader._plugin_instance_cache.clear()
     loaders.vars_loader._paths = None
     files = sys.modules["ansible.plugins.vars.host_group_vars"]
     for found in (files.CANONICAL_PATHS, files.FOUND, files.NAK):
         found.clear()
+
+
+def _forget_users_plugins() -> None:
+    """They are loaded anew where they are used: what they keep is not to come from the trial, nor from their import."""
+    for _, loader in loaders.get_all_plugin_loaders():
+        for path, module in list(loader._module_cache.items()):
+            if not str(path).startswith(LIBRARIES) and not is_own(str(path)) and _COLLECTIONS not in str(path):
+                del loader._module_cache[path]
+                sys.modules.pop(module.__name__, None)
 
 
 def configure(warm: Mapping[str, str]) -> None:

@@ -13,8 +13,9 @@ from ansible import context
 from ansible._internal import _task
 from ansible.executor.process import worker as worker_module
 
-from ansible_operator.runner.worker.private.base import LIBRARIES
+from ansible_operator.runner.worker.private.base import LIBRARIES, is_own
 from ansible_operator.runner.worker.stateless import is_stateless
+from ansible_operator.runner.worker.tame import are_tame, is_tame
 
 
 def make_worker(strategy: Any, bridge: Any, host: Any, task: Any, task_vars: dict[str, Any], play_context: Any) -> Any:
@@ -41,26 +42,43 @@ def make_worker(strategy: Any, bridge: Any, host: Any, task: Any, task_vars: dic
     return worker
 
 
+_wild: list[str] = []
+"""Files that were loaded by a task and are not tame."""
+
+
+def has_tame_plugins() -> bool:
+    """Whether what templates may call can be trusted to leave the process as it found it."""
+    return not _wild and all(
+        are_tame(path) for loader in _called_by_templates() for path in loader._get_paths() if not is_own(path)
+    )
+
+
+def _called_by_templates() -> tuple[Any, ...]:
+    return loaders.filter_loader, loaders.test_loader, loaders.lookup_loader
+
+
 @contextmanager
 def fresh_plugins() -> Iterator[None]:
     """User's code that a task has loaded goes again with the task, where it may keep something for its next call."""
-    keepers = (loaders.filter_loader, loaders.test_loader, loaders.lookup_loader)
+    keepers = _called_by_templates()
     before = list(sys.modules)
-    saved = [
-        {name: copy(value) for name, value in vars(loader).items() if isinstance(value, dict)} for loader in keepers
-    ]
+    saved = [{name: _copied(value) for name, value in vars(loader).items()} for loader in keepers]
     try:
         yield
     finally:
-        fresh = [name for name in _new_modules(before) if _may_keep(sys.modules[name])]
+        new = {name: _file(sys.modules[name]) for name in _new_modules(before)}
+        users = {name: file for name, file in new.items() if file and not file.startswith(LIBRARIES)}
+        _wild.extend(file for file in users.values() if not is_tame(file))
+        fresh = [name for name, file in users.items() if not is_stateless(file)]
         if fresh:
             for name in fresh:
                 del sys.modules[name]
             for loader, attributes in zip(keepers, saved, strict=True):
                 for name, value in attributes.items():
-                    current = getattr(loader, name)
-                    current.clear()
-                    current.update(value)
+                    if value is not None:
+                        current = getattr(loader, name)
+                        current.clear()
+                        current.update(value)
 
 
 def _new_modules(before: list[str]) -> set[str]:
@@ -69,9 +87,15 @@ def _new_modules(before: list[str]) -> set[str]:
     return sys.modules.keys() - set(before)
 
 
-def _may_keep(module: Any) -> bool:
-    file = str(getattr(module, "__file__", None) or "")
-    return bool(file) and not file.startswith(LIBRARIES) and not is_stateless(file)
+def _copied(value: Any) -> Any:
+    """What a loader has found, and where it has looked; None for anything else that it holds."""
+    if isinstance(value, dict):
+        return {key: copy(inner) if isinstance(inner, dict) else inner for key, inner in value.items()}
+    return set(value) if isinstance(value, set) else None
+
+
+def _file(module: Any) -> str:
+    return str(getattr(module, "__file__", None) or "")
 
 
 _counts = {"tasks": 0, "modules": 0}

@@ -91,12 +91,16 @@ format: venv ## Bring the Python code into the common form
 ##@ Measurements (not part of the tests)
 
 .PHONY: bench
-bench: venv collections ## What a reconcile costs, warm beside cold: CPU, latency, memory (BENCH_PEER=program adds a column, ARGS= as in ARGS=--help)
-	@$(CONTENT_ENV) PYTHONPATH=tools $(PY) tests/bench/bench.py $(ARGS)
+bench: venv collections ## What a reconcile costs, warm beside cold, with goals: CPU, latency, memory, rate; 10 minutes (BENCH_PEER=program adds a column)
+	@$(CONTENT_ENV) PYTHONPATH=tools $(PY) -m tests.bench.bench $(ARGS)
 
 .PHONY: soak
-soak: venv collections ## Memory, descriptors, processes and files after many runs beside few (ARGS="--runs 1000 --objects 200")
-	@PYTHONPATH=tools $(PY) tests/bench/soak.py $(ARGS)
+soak: venv collections ## Memory, descriptors, processes and files after many runs beside few (ARGS="--mix --runs 10000"); fails where they grow
+	@PYTHONPATH=tools $(PY) -m tests.bench.soak $(ARGS)
+
+.PHONY: footprint
+footprint: venv collections ## Memory for objects, requests for a run, discovery, a leader's absence: half an hour (ARGS="--only memory,requests")
+	@PYTHONPATH=tools $(PY) -m tests.bench.footprint $(ARGS)
 
 ##@ Local cluster (plain processes, no container engine)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ansible_operator import __version__
@@ -63,6 +65,7 @@ class Operator:
         self._queues: list[Queue] = []
         self._controllers: list[Controller] = []
         self._informers: Informers | None = None
+        self._working: asyncio.Future[Any] | None = None
         self._kinds_found = False
 
     def stop(self) -> None:
@@ -88,7 +91,7 @@ class Operator:
         tools, discovery = await self._tools(client, informers, stack)
         leadership = self._campaign(stack)
         if leadership is not None:
-            await leadership.elected.wait()
+            await leadership.won()
             self._metrics.leads(self._settings.leader_election.lease_name, True)
         self._informers = informers
         stack.push_async_callback(informers.stop)
@@ -97,7 +100,7 @@ class Operator:
 
     def _probes(self) -> Endpoint:
         """They come first, since they tell of a slow start as well. ``ping`` and ``…z`` are the Go operator's names."""
-        live = {"ping": lambda: None, "healthz": lambda: None, "informers": self._live}
+        live = {"ping": lambda: None, "healthz": lambda: None, "informers": self._live, "workers": self._workers}
         ready = {"readyz": lambda: None, "informers": self._ready}
         return endpoints.probes(self._settings.probe_address, live, ready)
 
@@ -122,12 +125,14 @@ class Operator:
             return "not started yet" if not self._settings.leader_election.enabled else None
         if not self._kinds_found:
             return "waiting for the watched kinds"
-        unsynced = self._informers.unsynced()
-        return f"waiting for the first list of {unsynced[0].resource.plural}" if unsynced else None
+        return self._informers.behind()
 
     def _live(self) -> str | None:
-        dead = self._informers.dead() if self._informers is not None else []
-        return f"{dead[0]} has ended" if dead else None
+        return self._informers.stuck() if self._informers is not None else None
+
+    def _workers(self) -> str | None:
+        ended = self._working is not None and self._working.done() and not self._stop.is_set()
+        return "a worker has ended by a fault of the operator" if ended else None
 
     async def _tools(self, client: Client, informers: Informers, stack: AsyncExitStack) -> tuple[Tools, Discovery]:
         """The proxy and the runner; the proxy listens before anything runs."""
@@ -146,13 +151,18 @@ class Operator:
         await proxy.start()
         stack.push_async_callback(proxy.stop)
         environment = {**settings.environment, **environment_of(settings.user_metrics_address)}
-        runner = (ColdRunner if settings.cold else WarmRunner)(
-            environment, settings.max_concurrent_runs, settings.ansible_args
-        )
-        stack.push_async_callback(runner.stop)
-        if isinstance(runner, WarmRunner):
-            await runner.start()
+        runner = await self._runner(environment, stack)
         return Tools(client, proxy, runner, self._metrics, events=FailureEvents(client)), discovery
+
+    async def _runner(self, environment: Mapping[str, str], stack: AsyncExitStack) -> ColdRunner:
+        runs, arguments = self._settings.max_concurrent_runs, self._settings.ansible_args
+        if self._settings.cold:
+            runner = ColdRunner(environment, runs, arguments)
+        else:
+            runner = WarmRunner(environment, runs, arguments, content=_paths(self._watches))
+            await runner.start()
+        stack.push_async_callback(runner.stop)
+        return runner
 
     def _campaign(self, stack: AsyncExitStack) -> Leadership | None:
         if not self._settings.leader_election.enabled:
@@ -201,7 +211,7 @@ class Operator:
     async def _work(self, tools: Tools, leadership: Leadership | None) -> None:
         """Run the controllers until a stop, or until the lease is lost."""
         log.info("started", watches=len(self._watches), version=__version__)
-        work = asyncio.gather(*(controller.run() for controller in self._controllers))
+        work = self._working = asyncio.gather(*(controller.run() for controller in self._controllers))
         lost = leadership is not None and await self._unless_stopped(asyncio.ensure_future(leadership.lost.wait()))
         if leadership is None:
             await self._stop.wait()
@@ -231,6 +241,13 @@ class Operator:
             waiting.cancel()
         await asyncio.wait((task, stop))
         return not task.cancelled()
+
+
+def _paths(watches: Sequence[Watch]) -> list[Path]:
+    """The roles and playbooks that are played."""
+    contents = [watch.content for watch in watches]
+    contents += [watch.finalizer.content for watch in watches if watch.finalizer and watch.finalizer.content]
+    return sorted({path for content in contents if (path := content.role or content.playbook)})
 
 
 async def _end(work: asyncio.Future[Any], seconds: float) -> None:

@@ -1,8 +1,10 @@
 """What a reconcile costs, warm beside cold: one table. Not a test; `make bench` from the repository's root.
 
-A role with three `kubernetes.core` tasks and nothing to change runs on a real API server, once with `--cold`, once
-without. CPU is that of the operator and everything it has started (its own and its children's, /proc), less what it
-uses while idle. `BENCH_PEER` may name another `ansible-operator` program, which then gets a column too.
+On a real API server, `ansible-operator run` and `ansible-operator run --cold` one after the other, with a role of
+three `kubernetes.core` tasks and nothing to change. CPU is that of the operator and everything it has started, less
+what it uses in as much time while idle; the API server's is not counted. `BENCH_PEER` may name another
+`ansible-operator` program, which then gets a column too. A handler made with kopf that does the same calls is the
+lower bound.
 """
 
 from __future__ import annotations
@@ -17,42 +19,41 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from localcluster import Cluster
 from localcluster.ports import free_port
+from tests.bench.common import Requests, api_of, serve
+from tests.bench.done import Done, ansible_is_done, generation_is_done
+from tests.bench.meters import PeakMemory, own_cpu, resident, tree_cpu, warm_parents
+from tests.support.api import Api
+from tests.support.kinds import Kind
 
-ROOT = Path(__file__).parent.parent.parent
-WATCHES = "- {group: bench.example.com, version: v1, kind: Bench, role: bench, manageStatus: true}\n"
-TASK = """
-- kubernetes.core.{module}:
-    api_version: v1
-    kind: ConfigMap
-    name: "{{{{ ansible_operator_meta.name }}}}"
-    namespace: "{{{{ ansible_operator_meta.namespace }}}}"
+ROOT = Path(__file__).parents[2]
+GROUP = "test.example.com"
+THREE = Kind(f"{GROUP}/v1", "Three", "threes")
+MORE = Kind(f"{GROUP}/v1", "More", "mores")
+PURE = Kind(f"{GROUP}/v1", "Pure", "pures")
+FURTHER = 10
+"""Further tasks of a role, by which the cost of one is told."""
+
+_OBJECT = """{api_version: v1, kind: ConfigMap, name: "{{ ansible_operator_meta.name }}", namespace: default}"""
+INFO = f"- kubernetes.core.k8s_info: {_OBJECT}\n"
+THREE_TASKS = f"""
+- kubernetes.core.k8s_info: &object
+    {_OBJECT}
+- kubernetes.core.k8s: {{<<: *object, definition: {{data: {{a: b}}}}}}
+- kubernetes.core.k8s_json_patch: {{<<: *object, patch: [{{op: add, path: /data/a, value: b}}]}}
 """
-INFO, APPLY = TASK.format(module="k8s_info"), TASK.format(module="k8s") + "    definition: {data: {a: b}}\n"
-PATCH = TASK.format(module="k8s_json_patch") + "    patch: [{op: add, path: /data/a, value: b}]\n"
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "benches.bench.example.com"},
-    "spec": {
-        "group": "bench.example.com",
-        "scope": "Namespaced",
-        "names": {"kind": "Bench", "plural": "benches", "singular": "bench", "listKind": "BenchList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+PURE_TASKS = """
+- ansible.builtin.set_fact: {name: "{{ ansible_operator_meta.name }}"}
+- ansible.builtin.assert: {that: [name == ansible_operator_meta.name], quiet: true}
+- ansible.builtin.debug: {msg: "{{ name }}"}
+"""
+ROLES = {THREE: THREE_TASKS, MORE: THREE_TASKS + INFO * FURTHER, PURE: THREE_TASKS + PURE_TASKS * FURTHER}
 
 
 @dataclass
@@ -61,168 +62,192 @@ class Column:
 
     name: str
     cpu: float = 0.0
-    cpu_operator: float = 0.0
+    cpu_main: float = 0.0
+    cpu_further_kubernetes_task: float | None = None
+    cpu_further_pure_task: float | None = None
     latency: float = 0.0
-    warm_parent_memory: float = 0.0
     reconciles_a_second: float = 0.0
+    rss_main: float = 0.0
+    rss_warm_parent: float | None = None
+    private_of_a_run: float | None = None
 
 
-def cpu_of(pid: int) -> dict[int, float]:
-    """CPU seconds, ended children included, of a process and of each that lives below it."""
-    found = {}
-    for process in _tree(pid):
-        try:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        found[process] = sum(int(fields[index]) for index in (11, 12, 13, 14)) / os.sysconf("SC_CLK_TCK")
-    return found
+@dataclass(frozen=True)
+class Way:
+    """A way to reconcile: a command, whether it plays roles, and how its status tells that it is done."""
 
-
-def _tree(pid: int) -> list[int]:
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return [pid]
-    return [pid, *(below for child in children for below in _tree(int(child)))]
+    name: str
+    command: list[str]
+    roles: bool = True
+    done: Callable[[], Done] = ansible_is_done
+    environment: dict[str, str] = field(default_factory=dict)
 
 
 class Bench:
-    """A cluster with one kind, and operators one after the other."""
+    """A cluster with the kinds, and operators one after the other."""
 
     def __init__(self, cluster: Cluster, directory: Path) -> None:
         self._cluster = cluster
         self._directory = directory
-        self._log = directory / "log"
-        tasks = directory / "roles/bench/tasks"
-        tasks.mkdir(parents=True)
-        (tasks / "main.yml").write_text(INFO + APPLY + PATCH)
-        (directory / "watches.yaml").write_text(WATCHES)
-        self._kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(CRD))
-        self._kubectl("wait", "--for=condition=Established", "crd/benches.bench.example.com")
-        time.sleep(3)  # a fresh CRD answers 404 and 429 for a while
+        self._api: Api = api_of(cluster)
+        self._requests = Requests(cluster)
+        self._count = 0
+        watches = []
+        for kind, tasks in ROLES.items():
+            folder = directory / "roles" / kind.plural / "tasks"
+            folder.mkdir(parents=True)
+            (folder / "main.yml").write_text(tasks)
+            watches.append({**kind.watch, "role": kind.plural})
+            serve(self._api, kind)
+        (directory / "watches.yaml").write_text(json.dumps(watches))
 
-    def measure(self, name: str, program: str, flags: list[str], rounds: int, burst: int) -> Column:
+    def measure(self, way: Way, rounds: int, burst: int) -> Column:
         """Run one operator through all measurements."""
-        column = Column(name)
-        self._kubectl("delete", "benches.bench.example.com", "--all", "-n", "default")  # each would be run at the start
-        self._log = self._directory / f"{name}.log"
-        log = self._log.open("wb")
-        operator = self._operator(program, flags, log)
-        try:
-            for _ in range(3):
-                self._reconcile("warm-up")
-            self._cpu(operator.pid, rounds, column)
-            column.warm_parent_memory = max(map(_memory, _tree(operator.pid)[1:]), default=0.0)
-            column.reconciles_a_second = self._burst(burst)
-        finally:
-            operator.terminate()
-            operator.wait()
-            log.close()
+        column = Column(way.name)
+        for kind in ROLES:
+            self._api.request("DELETE", kind.path("default"))
+        with self._running(way) as pid:
+            self._rounds(way, THREE, 5 if way.name != "cold" else 1)  # caches fill, the warm parent starts
+            column.cpu, column.cpu_main, column.latency = self._cost(way, pid, THREE, rounds)
+            if way.roles:
+                further = [self._cost(way, pid, kind, rounds)[0] - column.cpu for kind in (MORE, PURE)]
+                column.cpu_further_kubernetes_task = further[0] / FURTHER
+                column.cpu_further_pure_task = further[1] / (FURTHER * PURE_TASKS.count("\n- "))
+            with PeakMemory(pid) as peak:
+                column.reconciles_a_second = self._burst(way, burst)
+            column.rss_main = resident(pid)
+            if parents := warm_parents(pid):
+                column.rss_warm_parent, column.private_of_a_run = max(map(resident, parents)), peak.mib
         return column
 
-    def _operator(self, program: str, flags: list[str], log: object) -> subprocess.Popen[bytes]:
-        command = [program, "run", "--proxy-port=0", "--metrics-bind-address=0", *flags]
-        command += ["--user-metrics-bind-address=0", f"--work-dir={self._log}.work"]
-        command += [f"--health-probe-bind-address=127.0.0.1:{free_port()}", "--reconcile-period=10h"]
+    @contextmanager
+    def _running(self, way: Way) -> Iterator[int]:
         environment = {
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
             "KUBECONFIG": str(self._cluster.kubeconfig),
             "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
             "ANSIBLE_GATHERING": "explicit",
             "WATCH_NAMESPACE": "default",
+            **way.environment,
         }
-        return subprocess.Popen(command, cwd=self._directory, env=environment, stdout=log, stderr=log)  # type: ignore[call-overload,no-any-return]
+        log = self._directory / f"{way.name}.log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(way.command, cwd=self._directory, env=environment, stdout=out, stderr=out)
+        try:
+            yield process.pid
+        except TimeoutError as error:
+            raise SystemExit(f"{way.name}: {error}; its log ends with\n{log.read_text()[-3000:]}") from error
+        finally:
+            process.terminate()
+            process.wait()
 
-    def _cpu(self, pid: int, rounds: int, column: Column) -> None:
-        own, before, started, latencies = _own(pid), cpu_of(pid), time.monotonic(), []
-        for number in range(rounds):
-            latencies.append(self._reconcile(f"cpu-{number % 2}"))
-        after, busy = cpu_of(pid), time.monotonic() - started
+    def _cost(self, way: Way, pid: int, kind: Kind, rounds: int) -> tuple[float, float, float]:
+        """CPU of a reconcile, and the main process's part of it, in ms; the median latency in s."""
+        self._rounds(way, kind, 2)
+        before, own, started = tree_cpu(pid), own_cpu(pid), time.monotonic()
+        latencies = self._rounds(way, kind, rounds)
+        after, own_after, busy = tree_cpu(pid), own_cpu(pid), time.monotonic() - started
         time.sleep(busy)
-        idle = cpu_of(pid)
-        used = sum(after.values()) - sum(before.values()) - (sum(idle.values()) - sum(after.values()))
-        column.cpu = used / rounds * 1000
-        column.latency = statistics.median(latencies)
-        column.cpu_operator = (_own(pid) - own) / rounds * 1000
+        idle, own_idle = tree_cpu(pid) - after, own_cpu(pid) - own_after
+        cpu, main = (after - before - idle) / rounds * 1000, (own_after - own - own_idle) / rounds * 1000
+        _tell(f"{way.name}: {kind.kind} {cpu:.0f} ms, main process {main:.0f} ms")
+        return cpu, main, statistics.median(latencies)
 
-    def _burst(self, count: int) -> float:
-        started, before = time.monotonic(), self._ended()
-        for number in range(count):
-            self._apply(f"burst-{number}", str(started))
-        self._wait(before + count)
-        return count / (time.monotonic() - started)
+    def _rounds(self, way: Way, kind: Kind, rounds: int) -> list[float]:
+        return [self._reconcile(way, kind, [f"one-{number % 2}"]) for number in range(rounds)]
 
-    def _reconcile(self, name: str) -> float:
-        started, before = time.monotonic(), self._ended()
-        self._apply(name, str(started))
-        self._wait(before + 1)
-        return time.monotonic() - started
+    def _burst(self, way: Way, count: int) -> float:
+        names = [f"burst-{number}" for number in range(count)]
+        return count / self._reconcile(way, THREE, names)
 
-    def _ended(self) -> int:
-        """Successful runs so far, as ours or the Go operator logs them."""
-        text = self._log.read_bytes()
-        return text.count(b'"run succeeded"') + text.count(b"exited successfully")
-
-    def _apply(self, name: str, text: str) -> None:
-        obj = {
-            "apiVersion": "bench.example.com/v1",
-            "kind": "Bench",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"round": text},
-        }
-        self._kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(obj))
-
-    def _wait(self, runs: int) -> None:
-        deadline = time.monotonic() + 300
-        while self._ended() < runs:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"no {runs} runs; the log ends with {self._log.read_bytes()[-2000:]!r}")
-            time.sleep(0.01)
-
-    def _kubectl(self, *arguments: str, stdin: str | None = None) -> str:
-        command = [str(self._cluster.kubectl), "--kubeconfig", str(self._cluster.kubeconfig), *arguments]
-        return subprocess.run(command, input=stdin, check=True, text=True, stdout=subprocess.PIPE).stdout
+    def _reconcile(self, way: Way, kind: Kind, names: list[str]) -> float:
+        """Change objects; the seconds from the first change to the last status that says it is done."""
+        self._count += 1
+        for name in names:
+            if self._api.get(kind, name, "default") is None:
+                self._api.create(kind, kind.object(name, "default"))
+        version = self._api.request("GET", kind.path("default"))["metadata"]["resourceVersion"]
+        started = time.monotonic()
+        for name in names:
+            self._requests.patch(kind.path("default", name), {"spec": {"round": self._count}})
+        waiting = {name: way.done() for name in names}
+        deadline = started + 300 + 30 * len(names)
+        for obj in self._requests.watch(kind.path("default"), version, deadline):
+            name = obj["metadata"]["name"]
+            if name in waiting and obj.get("spec", {}).get("round") == self._count and waiting[name](obj):
+                del waiting[name]
+                if not waiting:
+                    return time.monotonic() - started
+        raise TimeoutError(f"no reconcile of {kind.kind} ended")
 
 
-def _own(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
-def _memory(pid: int) -> float:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
-    except OSError:
-        return 0.0
+def ways() -> list[Way]:
+    """What is measured, in this order."""
+    program = str(Path(sys.executable).parent / "ansible-operator")
+    common = ["run", "--reconcile-period=10h", "--metrics-bind-address=0"]
+    probe = f"--health-probe-bind-address=127.0.0.1:{free_port()}"
+    ours = [program, *common, probe, "--proxy-port=0", "--user-metrics-bind-address=0"]
+    found = [
+        Way("warm", [*ours, "--work-dir=work-warm"]),
+        Way("cold", [*ours, "--work-dir=work-cold", "--cold"]),
+    ]
+    if peer := os.environ.get("BENCH_PEER"):
+        found.append(Way("peer", [peer, *common, probe]))
+    kopf = [sys.executable, "-m", "kopf", "run", "-n", "default", str(Path(__file__).with_name("lower_bound.py"))]
+    return [*found, Way("kopf", kopf, roles=False, done=generation_is_done)]
+
+
+GOALS: list[tuple[str, Callable[[Column, Column], float], str, float]] = [
+    ("CPU of a reconcile, cold / warm", lambda warm, cold: cold.cpu / warm.cpu, ">=", 40),
+    ("main process, ms", lambda warm, _: warm.cpu_main, "<=", 20),
+    ("latency, cold / warm", lambda warm, cold: cold.latency / warm.latency, ">=", 20),
+    ("a further kubernetes.core task, ms", lambda warm, _: warm.cpu_further_kubernetes_task or 0, "<=", 12),
+    ("a further pure task, ms", lambda warm, _: warm.cpu_further_pure_task or 0, "<=", 5),
+    ("a warm parent, MiB", lambda warm, _: warm.rss_warm_parent or 0, "<", 120),
+    ("private memory of a run, MiB", lambda warm, _: warm.private_of_a_run or 0, "<", 25),
+    ("reconciles a second, API server on the same machine", lambda warm, _: warm.reconciles_a_second, ">=", 10),
+]
+"""What is wanted of warm runs: name, value, and the goal."""
+
+
+def show(columns: list[Column]) -> None:
+    """Print the table, then the goals."""
+    cpus = len(os.sched_getaffinity(0))
+    load = os.getloadavg()[0]
+    print(f"\n{platform.machine()}, {cpus} CPUs, load {load:.1f}, Python {platform.python_version()}\n")
+    for row in asdict(columns[0]):
+        values = (getattr(column, row) for column in columns)
+        print(f"{row:28}", *(f"{'' if v is None else v if isinstance(v, str) else f'{v:.2f}':>10}" for v in values))
+    by_name = {column.name: column for column in columns}
+    print()
+    for name, value, sign, goal in GOALS:
+        reached = value(by_name["warm"], by_name["cold"])
+        good = {">=": reached >= goal, "<=": reached <= goal, "<": reached < goal}[sign]
+        print(f"{name:54} {reached:8.2f}   goal {sign} {goal:<4} {'reached' if good else 'MISSED'}")
 
 
 def main() -> None:
-    """Print the table, and the same as JSON into a file where one is named."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--burst", type=int, default=20)
-    parser.add_argument("--json", type=Path)
+    """Print the table, and the same as JSON into a file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=30, help="reconciles by which CPU and latency are told (30)")
+    parser.add_argument("--burst", type=int, default=100, help="objects changed at once, for the rate (100)")
+    parser.add_argument("--json", type=Path, default=Path("build/bench.json"), help="(default build/bench.json)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that operator and cluster end too
-    program = str(Path(sys.executable).parent / "ansible-operator")
-    ways = [("warm", program, []), ("cold", program, ["--cold"])]
-    if peer := os.environ.get("BENCH_PEER"):
-        ways.append(("peer", peer, []))
+    columns = []
     with tempfile.TemporaryDirectory() as directory, Cluster.start(Path(directory) / "cluster", kwok=False) as cluster:
         bench = Bench(cluster, Path(directory) / "project")
-        columns = [bench.measure(name, path, flags, options.rounds, options.burst) for name, path, flags in ways]
-    print(f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}")
-    for row in asdict(columns[0]):
-        print(
-            f"{row:24}",
-            *(f"{value:>12.3f}" if isinstance(value := getattr(c, row), float) else f"{value:>12}" for c in columns),
-        )
-    print(
-        f"cold / warm: CPU {columns[1].cpu / columns[0].cpu:.1f}, latency {columns[1].latency / columns[0].latency:.1f}"
-    )
-    if options.json:
-        options.json.write_text(json.dumps([asdict(column) for column in columns], indent=2))
+        for way in ways():
+            few = way.name in ("cold", "peer")
+            rounds, burst = (max(3, options.rounds // 5), max(4, options.burst // 12)) if few else (0, 0)
+            columns.append(bench.measure(way, rounds or options.rounds, burst or options.burst))
+    show(columns)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps([asdict(column) for column in columns], indent=2) + "\n")
 
 
 if __name__ == "__main__":

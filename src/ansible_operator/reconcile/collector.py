@@ -99,6 +99,11 @@ class Collector:
 
     def outcome(self, end: RunEnd, run_timeout: float) -> Outcome:
         """The verdict, once the run has ended."""
+        verdict = outcome_of(self._progress, end, run_timeout=run_timeout)
+        return verdict if verdict.succeeded else self._failure(end, run_timeout)
+
+    def _failure(self, end: RunEnd, run_timeout: float) -> Outcome:
+        """The same without anything secret in its message: that of a failure may come from the output."""
         tail = plain(end.output_tail)
         if len(end.output_tail.encode(errors="replace")) > _TAIL_KEPT - 4:
             tail = tail.partition("\n")[2]  # the first line is cut, and half a secret cannot be told

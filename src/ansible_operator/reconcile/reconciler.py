@@ -39,8 +39,8 @@ from ansible_operator.telemetry.metrics import Metrics
 class Result:
     """What the controller has to do next.
 
-    ``failed``: try again after the object's back-off. ``gone``: forget the object. Else ``requeue_after`` seconds
-    later, if that is set, and in any case when something changes.
+    ``failed``: try again after the object's back-off, and not before ``requeue_after``. ``gone``: forget the object.
+    Else ``requeue_after`` seconds later, if that is set, and in any case when something changes.
     """
 
     requeue_after: float | None = None
@@ -105,7 +105,7 @@ class Reconciler:
             return Result()
         log = self._log.bind(namespace=key.namespace, name=key.name)
         if finalizer is not None and not deleted and not ours:
-            updated = await self._writer.add_finalizer(key, obj["metadata"]["uid"], finalizer.name)
+            updated = await self._writer.add_finalizer(obj, finalizer.name)
             if updated is None:
                 return Result(gone=True)
             obj = dict(updated)
@@ -115,30 +115,30 @@ class Reconciler:
         try:
             options, complaints = run_options(obj, self._policy.options)
         except ValueError as error:
-            return await self._cannot_start(obj, key, str(error), log)
+            return await self._cannot_start(obj, str(error), log)
         for complaint in complaints:
             log.warning("annotation ignored", problem=complaint)
         asked = time.monotonic()
-        obj = await self._status.started(key, obj) or obj
+        obj = await self._status.started(obj) or obj
         started = time.monotonic()
         try:
             outcome = await self._play(obj, key, options, finalizing=finalizing, log=log)
         except RunError as error:
-            return await self._cannot_start(obj, key, str(error), log)
+            return await self._cannot_start(obj, str(error), log)
         ended = time.monotonic()
         self._tools.metrics.run_ended(self._watch.gvk, outcome.succeeded, ended - started)
         try:
-            return await self._finish(obj, key, options, outcome, finalizing=finalizing, log=log)
+            return await self._finish(obj, options, outcome, finalizing=finalizing, log=log)
         finally:
             writing = (started - asked) + (time.monotonic() - ended)
             self._tools.metrics.phase_ended(self._watch.gvk, "status", writing)
 
-    async def _cannot_start(self, obj: Object, key: ObjectKey, message: str, log: FilteringBoundLogger) -> Result:
+    async def _cannot_start(self, obj: Object, message: str, log: FilteringBoundLogger) -> Result:
         log.error("run not started", error=message)
         self._tools.metrics.run_ended(self._watch.gvk, False, 0.0)
         if self._tools.events is not None:
             await self._tools.events.failed(obj, message)
-        await self._status.not_started(key, obj, message)
+        await self._status.not_started(obj, message)
         return Result(failed=True)
 
     async def _play(
@@ -149,8 +149,9 @@ class Reconciler:
         log = log.bind(job=ident)
         owner = Owner(self._watch.gvk, key, obj["metadata"]["uid"])
         grants = self._tools.proxy.grants
-        token = grants.issue(Grant(owner, self._policy.inject_owner, self._on_child, self._watch.blacklist))
         redactor, phases = Redactor(), Phases()
+        inject, blacklist = self._policy.inject_owner, self._watch.blacklist
+        token = grants.issue(Grant(owner, inject, self._on_child, blacklist, redactor.learn))
         redactor.add(token)
         redactor.learn(obj)
         request = RunRequest(
@@ -194,26 +195,18 @@ class Reconciler:
         return outcome
 
     async def _finish(
-        self,
-        obj: Object,
-        key: ObjectKey,
-        options: RunOptions,
-        outcome: Outcome,
-        *,
-        finalizing: bool,
-        log: FilteringBoundLogger,
+        self, obj: Object, options: RunOptions, outcome: Outcome, *, finalizing: bool, log: FilteringBoundLogger
     ) -> Result:
         """Write the status, take the finalizer off after a good finalizing run, and say when to come back.
 
         A finalizing run that asks for another keeps the finalizer: it is not done yet.
         """
-        uid = obj["metadata"]["uid"]
         finalized = outcome.succeeded and finalizing and outcome.requeue_after is None
         if finalized and self._watch.finalizer is not None:
-            await self._writer.remove_finalizer(key, uid, self._watch.finalizer.name)
+            await self._writer.remove_finalizer(obj, self._watch.finalizer.name)
             log.info("finalizer removed")
             return Result()
-        if await self._status.ended(key, obj, outcome) is None:
+        if await self._status.ended(obj, outcome) is None:
             return Result()  # gone while it ran; the event of its deletion brings us back
         if not outcome.succeeded:
             return Result(failed=True)

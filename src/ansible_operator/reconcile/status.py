@@ -8,7 +8,7 @@ from datetime import datetime
 from ansible_operator.kube.writes import Writer
 from ansible_operator.model import conditions
 from ansible_operator.model.events import Outcome
-from ansible_operator.model.gvk import Object, ObjectKey
+from ansible_operator.model.gvk import Object
 
 
 class StatusWriter:
@@ -23,35 +23,35 @@ class StatusWriter:
         self._now = now
         self._managed = managed
 
-    async def started(self, key: ObjectKey, obj: Object) -> Object | None:
+    async def started(self, obj: Object) -> Object | None:
         """A run begins. The object as it then stands; None where nothing was written."""
         if not self._managed:
             return None
         time, generation = self._time(), _generation(obj)
-        return await self._write(key, obj, lambda current: conditions.started(current, time, generation))
+        return await self._write(obj, lambda current: conditions.started(current, time, generation))
 
-    async def not_started(self, key: ObjectKey, obj: Object, message: str) -> Object | None:
+    async def not_started(self, obj: Object, message: str) -> Object | None:
         """No run could begin."""
         time, generation = self._time(), _generation(obj)
         change = conditions.failed if self._managed else conditions.only_failure
-        return await self._write(key, obj, lambda current: change(current, message, time, generation))
+        return await self._write(obj, lambda current: change(current, message, time, generation))
 
-    async def ended(self, key: ObjectKey, obj: Object, outcome: Outcome) -> Object | None:
+    async def ended(self, obj: Object, outcome: Outcome) -> Object | None:
         """A run has ended. None where the object is gone by now."""
         now, generation = self._now(), _generation(obj)
         if self._managed:
-            return await self._write(key, obj, lambda current: conditions.ended(current, outcome, now, generation))
+            return await self._write(obj, lambda current: conditions.ended(current, outcome, now, generation))
         if not outcome.loaded:
             time = conditions.rfc3339(now)
             return await self._write(
-                key, obj, lambda current: conditions.only_failure(current, outcome.message, time, generation)
+                obj, lambda current: conditions.only_failure(current, outcome.message, time, generation)
             )
         if conditions.has_failure((obj.get("status") or {}).get("conditions") or ()):
-            return await self._write(key, obj, conditions.without_failure)
+            return await self._write(obj, conditions.without_failure)
         return obj
 
-    async def _write(self, key: ObjectKey, obj: Object, change: conditions.Change) -> Object | None:
-        return await self._writer.conditions(key, obj["metadata"]["uid"], change)
+    async def _write(self, obj: Object, change: conditions.Change) -> Object | None:
+        return await self._writer.conditions(obj, change)
 
     def _time(self) -> str:
         return conditions.rfc3339(self._now())

@@ -18,7 +18,7 @@ import ansible_runner.__main__
 import ansible_runner.runner
 
 from ansible_operator.runner.stream import EVENT_PIPE
-from ansible_operator.runner.worker import boot, private
+from ansible_operator.runner.worker import boot, clients, private
 from ansible_operator.runner.worker.events import Filter, Partials, Reporter
 from ansible_operator.runner.worker.isolation import depth_of, recursing_further
 from ansible_operator.runner.worker.terminal import Spawn, Terminal
@@ -35,6 +35,7 @@ def run(message: Mapping[str, Any], events: int, output: int) -> int:
     os.chdir(message["directory"])
     tempfile.tempdir = None  # the parent's, until the run's own has been looked up
     private.forget()
+    clients.own_kubeconfig[0] = os.environ.get("KUBECONFIG", "")
     partials = Partials(private.event_encoder())
     Reporter(events, partials).install()
     _install(partials)

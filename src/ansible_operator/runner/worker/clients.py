@@ -6,6 +6,7 @@ identity here: the module's authentication parameters, the whole environment, an
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import os
@@ -36,6 +37,9 @@ IDENTITY = frozenset(
     )
 )
 _tables: dict[str, dict[str, Any]] = {}
+_LOADED = "the run's own kubeconfig"
+own_kubeconfig = [""]
+"""The file that the operator has written for the run. It holds a token that lasts as long as the run."""
 
 
 class _Yaml:
@@ -73,12 +77,28 @@ def kept(module: str, parameters: bytes) -> Iterator[dict[str, Any]]:
     client = sys.modules[_CLIENT]
     key = _identity(parameters)
     client._pool = table = _tables.setdefault(key, {})  # type: ignore[attr-defined]
+    load = client._load_config
+    client._load_config = lambda auth: _load_once(load, auth, table, library)  # type: ignore[attr-defined]
     try:
         yield table
     finally:
-        client._pool = {}  # type: ignore[attr-defined]
+        client._pool, client._load_config = {}, load  # type: ignore[attr-defined]
         if library is not None:
             library.Configuration._default = None
+
+
+def _load_once(load: Any, auth: dict[str, Any], table: dict[str, Any], library: Any) -> None:
+    """The run's own kubeconfig is read once for each identity. Others may make new credentials at each reading."""
+    named = auth.get("kubeconfig") or os.environ.get("KUBECONFIG")
+    if named != own_kubeconfig[0] or auth.get("context"):
+        load(auth)
+        return
+    known = table.get(_LOADED)
+    if known is None:
+        load(auth)
+        table[_LOADED] = copy.deepcopy(library.Configuration._default)
+    else:
+        library.Configuration._default = copy.deepcopy(known)
 
 
 @contextmanager

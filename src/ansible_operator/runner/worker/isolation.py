@@ -14,11 +14,13 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
 Restore = Callable[[], None]
+
+_signal: Any = import_module("_signal")  # without the enumerations of `signal`, whose look-ups cost more than the rest
 
 _SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
@@ -51,8 +53,8 @@ def preserved() -> Iterator[None]:
     That is: environment, directory, umask, signals and timers, imports, logging, warnings, random numbers, temporary
     directory.
     """
-    environment = dict(os.environ)
-    directory = str(Path.cwd())
+    environment = _variables().copy()
+    directory = os.getcwd()  # noqa: PTH109 - for each task
     mask = _umask()
     restore = (_signals(), _imports(), _logging(), _warnings())
     temporary = tempfile.tempdir
@@ -61,7 +63,7 @@ def preserved() -> Iterator[None]:
     finally:
         for put_back in restore:
             put_back()
-        if os.environ != environment:
+        if _variables() != environment:
             _restore_environment(environment)
         if _cwd() != directory:
             os.chdir(directory)
@@ -71,23 +73,23 @@ def preserved() -> Iterator[None]:
 
 
 def _signals() -> Restore:
-    handlers = [(number, signal.getsignal(number)) for number in _SIGNALS]
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    handlers = [(number, _signal.getsignal(number)) for number in _SIGNALS]
+    blocked = _signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
     def restore() -> None:
         for timer in _TIMERS:
             signal.setitimer(timer, 0)
         for number, handler in handlers:
-            if signal.getsignal(number) is not handler and handler is not None:
+            if _signal.getsignal(number) != handler and handler is not None:
                 signal.signal(number, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        _signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     return restore
 
 
 def _imports() -> Restore:
     """Modules that are new stay, being the same for everybody; those that were there are there again."""
-    modules, main = dict(sys.modules), sys.modules.get("__main__")
+    modules, names, main = sys.modules.copy(), list(sys.modules), sys.modules.get("__main__")
     lists: list[tuple[list[Any], list[Any]]] = [(place, list(place)) for place in (sys.path, sys.argv, sys.meta_path)]
 
     def restore() -> None:
@@ -95,7 +97,7 @@ def _imports() -> Restore:
             place[:] = content
         if main is not None:
             sys.modules["__main__"] = main
-        if len(sys.modules) < len(modules) or not sys.modules.keys() >= modules.keys():
+        if list(sys.modules)[: len(names)] != names:
             sys.modules.update(modules)
 
     return restore
@@ -112,12 +114,18 @@ def _warnings() -> Restore:
     return restore
 
 
-def _restore_environment(environment: dict[str, str]) -> None:
-    for name in set(os.environ) - set(environment):
-        del os.environ[name]
+def _variables() -> dict[bytes, bytes]:
+    """The environment as ``os`` keeps it: to decode all of it for each task would take longer than the rest."""
+    variables: dict[bytes, bytes] = vars(os.environ)["_data"]
+    return variables
+
+
+def _restore_environment(environment: dict[bytes, bytes]) -> None:
+    for name in set(os.environb) - set(environment):
+        del os.environb[name]
     for name, value in environment.items():
-        if os.environ.get(name) != value:
-            os.environ[name] = value
+        if os.environb.get(name) != value:
+            os.environb[name] = value
 
 
 def _umask() -> int:
@@ -128,7 +136,7 @@ def _umask() -> int:
 
 def _cwd() -> str | None:
     try:
-        return str(Path.cwd())
+        return os.getcwd()  # noqa: PTH109
     except OSError:
         return None
 

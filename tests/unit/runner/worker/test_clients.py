@@ -20,7 +20,7 @@ COMMON = ARGS / "ansible_collections/kubernetes/core/plugins/module_utils/args_c
 
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
-    client = SimpleNamespace(_pool={})
+    client = SimpleNamespace(_pool={}, _load_config=lambda auth: None)
     monkeypatch.setitem(sys.modules, "ansible_collections.kubernetes.core.plugins.module_utils.k8s.client", client)
     monkeypatch.setattr(clients, "_tables", {})
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
@@ -75,3 +75,42 @@ def test_every_parameter_of_the_collection_that_says_who_and_where_is_known() ->
     specification = names["AUTH_ARG_SPEC"]
     aliases = {alias for options in specification.values() for alias in options.get("aliases", ())}
     assert {*specification, *aliases} <= clients.IDENTITY
+
+
+class Configuration:
+    """The library's class, whose default a kubeconfig becomes."""
+
+    _default: Any = None
+
+
+@pytest.mark.parametrize(
+    ("own", "auth", "readings"),
+    [
+        ("run", {}, 1),
+        ("run", {"kubeconfig": "run"}, 1),
+        ("run", {"context": "b"}, 2),
+        ("run", {"kubeconfig": "other"}, 2),
+        ("run", {"kubeconfig": {"users": []}}, 2),
+        ("other", {}, 2),
+    ],
+)
+def test_the_kubeconfig_that_the_operator_has_written_is_read_once_and_any_other_for_each_task(
+    library: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, own: str, auth: dict[str, Any], readings: int
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "run")
+    monkeypatch.setitem(sys.modules, "kubernetes.client", SimpleNamespace(Configuration=Configuration))
+    monkeypatch.setattr(clients, "own_kubeconfig", [own])
+    read: list[Any] = []
+
+    def load(auth: dict[str, Any]) -> None:
+        read.append(auth)
+        Configuration._default = {"token": "t", "of": ["task"]}
+
+    library._load_config = load
+    for _ in range(2):
+        with clients.kept(MODULE, b'{"ANSIBLE_MODULE_ARGS": {}}'):
+            library._load_config(auth)
+            assert Configuration._default == {"token": "t", "of": ["task"]}
+            Configuration._default["of"].append("spoilt")
+        assert library._load_config is load
+    assert len(read) == readings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ _VOLATILE = {
     *("created", "start", "end", "duration", "delta", "atime", "ctime", "mtime", "inode", "results_file"),
     *("resourceVersion", "creationTimestamp", "deletionTimestamp", "managedFields", "_original_basename"),
 }
+_PLACES = ("counter", "start_line", "end_line")
 _NAMES = (
     (re.compile(r"ansible-operator-warm-[0-9a-f]{16}/\d+"), "temporary"),
     (re.compile(r"ansible-tmp-[\w.-]+"), "ansible-tmp"),
@@ -70,6 +72,23 @@ def shown(directory: Path, ident: str, events: list[Mapping[str, Any]], exit_cod
         "rc": (artifacts / "rc").read_text(),
         "status": (artifacts / "status").read_text(),
     }
+
+
+def by_host(result: dict[str, Any]) -> dict[str, Any]:
+    """The same where it is chance which host is ready first: the events of a task one host after the other."""
+    return {
+        **result,
+        "events": _by_host(result["events"]),
+        "job_events": _by_host(result["job_events"]),
+        "stdout": sorted(result["stdout"]),
+    }
+
+
+def _by_host(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    ordered: list[dict[str, Any]] = []
+    for _, group in itertools.groupby(events, lambda event: "host" in event["event_data"]):
+        ordered += sorted(group, key=lambda event: str(event["event_data"].get("host")))
+    return [{name: value for name, value in event.items() if name not in _PLACES} for event in ordered]
 
 
 def differences(cold: Any, warm: Any, where: str = "") -> list[str]:

@@ -18,7 +18,7 @@ from ansible_operator.model.watch import Content
 from ansible_operator.runner.cold import ColdRunner
 from ansible_operator.runner.interface import Access, RunRequest
 from tests.warm.cases import Case
-from tests.warm.compare import shown
+from tests.warm.compare import by_host, shown
 
 T = TypeVar("T")
 OWNER = Owner(GVK("test.example.com", "v1", "Thing"), ObjectKey("default", "x"), "uid")
@@ -92,7 +92,8 @@ class Bench:
             timeout=case.timeout,
         )
         end = await runner.run(request, events.append)
-        return shown(self._run, ident, events, end.exit_code)
+        result = shown(self._run, ident, events, end.exit_code)
+        return by_host(result) if case.several_hosts else result
 
     def _to_run(self) -> Content:
         if self._case.role:

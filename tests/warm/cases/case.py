@@ -12,7 +12,8 @@ class Case:
     """``files`` by path beside ``playbook.yml``; a case with a ``role`` runs that role instead.
 
     ``environment`` is the operator's, ``arguments`` its ``--ansible-args``: both may say ``CONTENT`` for the directory
-    of the files. ``timeout`` is the run's, in seconds.
+    of the files. ``timeout`` is the run's, in seconds. ``several_hosts`` work on a task at the same time, so that it is
+    chance which of them is ready first.
     """
 
     playbook: str = ""
@@ -23,6 +24,7 @@ class Case:
     arguments: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     timeout: float = 0.0
+    several_hosts: bool = False
 
 
 CASES: dict[str, Case] = {}

@@ -126,7 +126,7 @@ play(
 )
 play(
     "signals",
-    "- shell: \"grep -E 'SigIgn|SigBlk' /proc/$$/status\"\n- shell: ulimit -n; umask; ls /proc/$$/fd | wc -l\n",
+    "- shell: \"grep -E 'SigIgn|SigBlk' /proc/self/status\"\n- shell: ulimit -n; umask; ls /proc/$$/fd | wc -l\n",
 )
 play(
     "uri_and_wait",

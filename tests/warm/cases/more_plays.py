@@ -26,6 +26,7 @@ book(
   gather_facts: false
   tasks: [{debug: {msg: '{{ number }} {{ group_names }}'}}]
 """,
+    several_hosts=True,
 )
 book(
     "hosts_in_batches",
@@ -41,6 +42,7 @@ book(
     - set_fact: {mine: '{{ number }}'}
     - debug: {msg: "{{ ansible_play_batch | map('extract', hostvars, 'mine') | list }}"}
 """,
+    several_hosts=True,
 )
 book(
     "hosts_that_fail",
@@ -59,6 +61,7 @@ book(
   order: reverse_sorted
   tasks: [{debug: {msg: second play}}]
 """,
+    several_hosts=True,
 )
 book(
     "hosts_one_by_one",
@@ -100,6 +103,7 @@ book(
     - local_action: command echo {{ number }}
       run_once: true
 """,
+    several_hosts=True,
 )
 book(
     "handlers_in_variety",

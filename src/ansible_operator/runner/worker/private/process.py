@@ -47,6 +47,7 @@ _FILTERS = list(warnings.filters)
 _TRIAL = """
 - hosts: localhost
   gather_facts: false
+  strategy: linear
   tasks:
     - debug: {msg: "{{ 1 + 1 }}"}
     - set_fact: {numbers: "{{ [1, 2] | map('string') | list }}"}

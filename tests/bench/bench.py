@@ -17,15 +17,18 @@ import signal
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 
 from localcluster import Cluster
 from localcluster.ports import free_port
+from tests.bench import aitask
 from tests.bench.common import Requests, api_of, serve
 from tests.bench.done import Done, ansible_is_done, generation_is_done
 from tests.bench.meters import PeakMemory, own_cpu, resident, tree_cpu, warm_parents
@@ -214,11 +217,18 @@ GOALS: list[tuple[str, Callable[[Column, Column], float], str, float]] = [
 """What is wanted of warm runs: name, value, and the goal."""
 
 
+def machine() -> str:
+    """What this was measured on."""
+    cpus, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    options = sysconfig.get_config_var("CONFIG_ARGS") or ""
+    optimised = "optimised" if "--enable-optimizations" in options else "built without optimisations"
+    python = f"Python {platform.python_version()} ({optimised})"
+    return f"{platform.machine()}, {cpus} CPUs, load {load:.1f}, {python}, ansible-core {version('ansible-core')}"
+
+
 def show(columns: list[Column]) -> None:
     """Print the table, then the goals."""
-    cpus = len(os.sched_getaffinity(0))
-    load = os.getloadavg()[0]
-    print(f"\n{platform.machine()}, {cpus} CPUs, load {load:.1f}, Python {platform.python_version()}\n")
+    print(f"\n{machine()}\n")
     for row in asdict(columns[0]):
         values = (getattr(column, row) for column in columns)
         print(f"{row:28}", *(f"{'' if v is None else v if isinstance(v, str) else f'{v:.2f}':>10}" for v in values))
@@ -245,9 +255,12 @@ def main() -> None:
             few = way.name in ("cold", "peer")
             rounds, burst = (max(3, options.rounds // 5), max(4, options.burst // 12)) if few else (0, 0)
             columns.append(bench.measure(way, rounds or options.rounds, burst or options.burst))
+        role = aitask.measure(cluster, Path(directory) / "aitask", options.burst)
     show(columns)
+    print("\nthe role aitask, healthy passes:", ", ".join(f"{name} {value}" for name, value in role.items()))
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps([asdict(column) for column in columns], indent=2) + "\n")
+    found = {"machine": machine(), "columns": [asdict(column) for column in columns], "aitask": role}
+    options.json.write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -74,6 +74,17 @@ def shown(directory: Path, ident: str, events: list[Mapping[str, Any]], exit_cod
     }
 
 
+def without_last_words(result: dict[str, Any]) -> dict[str, Any]:
+    """The same for a run that is killed: what is printed by then without an end of line becomes an event only cold."""
+    kept = {}
+    for name in ("events", "job_events"):
+        events = list(result[name])
+        while events and events[-1]["event"] == "verbose":
+            events.pop()
+        kept[name] = events
+    return {**result, **kept}
+
+
 def by_host(result: dict[str, Any]) -> dict[str, Any]:
     """The same where it is chance which host is ready first: the events of a task one host after the other."""
     return {

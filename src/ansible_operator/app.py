@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -67,6 +68,11 @@ class Operator:
         self._informers: Informers | None = None
         self._working: asyncio.Future[Any] | None = None
         self._kinds_found = False
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it has been asked to end."""
+        return self._stop.is_set()
 
     def stop(self) -> None:
         """Ask the operator to end: no new runs, those under way get the graceful time."""
@@ -250,6 +256,13 @@ def _paths(watches: Sequence[Watch]) -> list[Path]:
     return sorted({path for content in contents if (path := content.role or content.playbook)})
 
 
+def _on_signal(operator: Operator) -> None:
+    if operator.stopping:
+        log.warning("a second signal: ending at once")
+        os._exit(1)  # the guard ends what runs
+    operator.stop()
+
+
 async def _end(work: asyncio.Future[Any], seconds: float) -> None:
     """Wait for what is still to be written about runs that were ended, but only so long."""
     with suppress(TimeoutError):
@@ -281,9 +294,9 @@ def _give_up(gvk: GVK, error: ApiError) -> NoReturn:
 
 
 async def run(settings: Settings, watches: list[Watch]) -> None:
-    """Run an operator until SIGTERM or SIGINT."""
+    """Run an operator until SIGTERM or SIGINT. A second one ends the process at once, as in controller-runtime."""
     operator = Operator(settings, watches)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, operator.stop)
+        loop.add_signal_handler(number, _on_signal, operator)
     await operator.run()

@@ -109,7 +109,7 @@ def test_a_run_whose_request_is_never_answered_fails_and_does_not_hang(
     api: Api, namespace: str, project: Project, start: Start, front: FaultyFront, kubeconfig: Path
 ) -> None:
     project.watches({**THING.watch, "role": "asks"})
-    project.role("asks", "- kubernetes.core.k8s_info: {api_version: v1, kind: Secret}")
+    project.role("asks", "- kubernetes.core.k8s_info: {api_version: v1, kind: Secret, field_selectors: [type=x]}")
     operator = start(kubeconfig=kubeconfig, preface="import ansible_operator.proxy.forward as f; f.SILENCE_SECONDS = 2")
     front.plan = Scripted(play_GET=["silent"])
     api.create(THING, THING.object("one", namespace))

@@ -96,6 +96,20 @@ def test_runs_that_take_longer_than_the_graceful_time_are_ended_and_the_status_s
         assert "shutting down" in conditions(obj)["Failure"]["message"]
 
 
+def test_a_second_signal_ends_the_operator_at_once_and_nothing_is_left(
+    api: Api, namespace: str, project: Project, start: Start
+) -> None:
+    project.watches({**THING.watch, "role": "hang"})
+    project.role("hang", STUBBORN)
+    operator = start("--graceful-shutdown-timeout=-1s")
+    api.create(THING, THING.object("one", namespace))
+    wait_for_sleepers(operator)
+    operator.ask_to_stop()
+    operator.wait_log("stopping", reason="asked to")
+    os.kill(operator.pid, signal.SIGINT)
+    assert operator.wait_exit(10) == 1
+
+
 def test_no_process_survives_an_operator_that_is_killed(
     api: Api, namespace: str, project: Project, start: Start
 ) -> None:

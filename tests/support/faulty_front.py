@@ -316,7 +316,7 @@ def _where(request: web.BaseRequest) -> str:
     of_definitions = " of definitions" if path.endswith(("/customresourcedefinitions", "/apiservices")) else ""
     if "watch" in request.query:
         return "watch" + of_definitions
-    if re.fullmatch(r"/(api|apis)(/[^/]+){0,2}/?", path):
+    if re.fullmatch(r"/api(/[^/]+)?/?|/apis(/[^/]+){0,2}/?", path):
         return "discovery"
     if not ours:
         return f"play {method}"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ansible_operator.model.watch import Content
+from ansible_operator.runner import parents
 from ansible_operator.runner.memory import OutOfMemory, oom_kills
 from ansible_operator.runner.pool import WarmRunner
 from ansible_operator.runner.warm_parent import State
@@ -100,6 +101,39 @@ async def test_runs_of_a_parent_that_is_silent_for_a_while_are_not_lost(runner: 
     assert [end.exit_code for end in ends] == [0, 0], [end.output_tail for end in ends]
     assert runner.warm_runs == 1, "while it is silent, runs go cold"
     await asyncio.to_thread(until, lambda: first.state is State.ENDED, "the old parent has ended")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes seconds, to be sure, takes less."""
+    monkeypatch.setattr(parents, "_BEAT_SECONDS", 0.5)
+    monkeypatch.setattr(parents, "_LAST_PING_SECONDS", 2.0)
+
+
+async def test_runs_of_a_parent_that_hangs_end_and_leave_their_room_to_others(
+    impatient: None, runner: WarmRunner, play: Player
+) -> None:
+    first = runner.parent()
+    going = [play.root / f"going{number}" for number in range(4)]
+    runs = [asyncio.create_task(play(runner, f"- shell: touch {file}; sleep 600", timeout=600.0)) for file in going]
+    for file in going:
+        await asyncio.to_thread(until, file.exists, "the run is going", 60)
+    os.kill(first.pid, signal.SIGSTOP)
+    ends = [end for end, _ in await asyncio.wait_for(asyncio.gather(*runs), 60)]
+    assert {end.exit_code for end in ends} == {-signal.SIGKILL}
+    assert first.state is State.ENDED
+    end, _ = await play(runner)
+    assert end.exit_code == 0
+
+
+async def test_a_stop_does_not_wait_for_a_parent_that_hangs(impatient: None, runner: WarmRunner, play: Player) -> None:
+    going = play.root / "going"
+    run = asyncio.create_task(play(runner, f"- shell: touch {going}; sleep 600"))
+    await asyncio.to_thread(until, going.exists, "the run is going", 60)
+    os.kill(runner.parent().pid, signal.SIGSTOP)
+    await asyncio.wait_for(runner.stop(), 30)
+    end, _ = await run
+    assert end.cancelled
 
 
 async def test_a_killed_run_of_a_role_leaves_no_playbook(runner: WarmRunner, play: Player) -> None:

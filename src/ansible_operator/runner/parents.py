@@ -14,7 +14,9 @@ from ansible_operator.telemetry.logs import get_logger
 
 log = get_logger("warm")
 
+_BEAT_SECONDS = 5.0
 _LAST_PING_SECONDS = 10.0
+_LAST_PING_WHEN_STOPPED = 1.0
 _LONGEST_DELAY = 60.0
 _ASKED = 64
 
@@ -65,6 +67,7 @@ class Parents:
         self._clock = itertools.count(1)
         self._stopped = False
         self._reasons: set[str] = set()
+        self._watches: dict[WarmParent, asyncio.Task[None]] = {}
         self.bound = False
 
     def prepare(self, configuration: Configuration) -> None:
@@ -92,6 +95,8 @@ class Parents:
         if not self._is_fresh(place, parent) or not await self._answers(place, parent):
             return None
         self._recycle(place, parent)
+        if parent not in self._watches:
+            self._watches[parent] = asyncio.create_task(self._watch_over(parent), name="heartbeat of a warm parent")
         return parent if parent.state is State.READY else None
 
     def _place(self, configuration: Configuration) -> Place | None:
@@ -170,7 +175,16 @@ class Parents:
 
     def abandon(self, parent: WarmParent) -> None:
         """No more runs for one that seems to hang; those it has are lost only if it stays silent."""
-        self._retire(parent, _LAST_PING_SECONDS)
+        self._retire(parent, _LAST_PING_WHEN_STOPPED if self._stopped else _LAST_PING_SECONDS)
+
+    async def _watch_over(self, parent: WarmParent) -> None:
+        """Without it, one that hangs is noticed by the next run, and its own runs may leave no room for any."""
+        while parent.state in {State.READY, State.RETIRED}:
+            await asyncio.sleep(_BEAT_SECONDS)
+            if parent.busy and not await parent.answers():
+                log.warning("a warm parent with runs does not answer", pid=parent.pid)
+                self.abandon(parent)
+        del self._watches[parent]
 
     def _recycle(self, place: Place, parent: WarmParent) -> None:
         """A successor starts beside a parent that has served long enough, and takes over when it is ready."""
@@ -228,3 +242,5 @@ class Parents:
         present = [parent for place in self._places.values() for parent in (place.parent, place.successor)]
         parents = {*present, *self._leaving} - {None}
         await asyncio.gather(*(parent.stop() for parent in parents if parent is not None))
+        for watch in self._watches.values():
+            watch.cancel()

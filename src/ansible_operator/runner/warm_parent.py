@@ -93,6 +93,11 @@ class WarmParent:
         """Seconds since its start."""
         return time.monotonic() - self._started_at[0]
 
+    @property
+    def busy(self) -> bool:
+        """Whether it has runs."""
+        return not self._idle.is_set()
+
     def start(self) -> None:
         """Start the process; it is READY, or UNFIT, some time later. A failure ends it."""
         self._do("start", self._start())
@@ -268,7 +273,8 @@ class WarmParent:
         if "retire" not in self._tasks:
             self._to(State.RETIRED)
             self._do("retire", self._end_after_runs())
-        if patience is not None and "last ping" not in self._tasks:
+        asked = self._tasks.get("last ping")
+        if patience is not None and (asked is None or asked.done()):
             self._do("last ping", self._end_if_mute(patience))
 
     async def _end_after_runs(self) -> None:

@@ -77,11 +77,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Way:
-    """A way to reconcile: a command, whether it plays roles, and how its status tells that it is done."""
+    """A way to reconcile: a command, whether further tasks are measured, and how its status tells that it is done."""
 
     name: str
     command: list[str]
-    roles: bool = True
+    further: bool = False
     done: Callable[[], Done] = ansible_is_done
     environment: dict[str, str] = field(default_factory=dict)
 
@@ -112,7 +112,7 @@ class Bench:
         with self._running(way) as pid:
             self._rounds(way, THREE, 5 if way.name != "cold" else 1)  # caches fill, the warm parent starts
             column.cpu, column.cpu_main, column.latency = self._cost(way, pid, THREE, rounds)
-            if way.roles:
+            if way.further:
                 further = [self._cost(way, pid, kind, rounds)[0] - column.cpu for kind in (MORE, PURE)]
                 column.cpu_further_kubernetes_task = further[0] / FURTHER
                 column.cpu_further_pure_task = further[1] / (FURTHER * PURE_TASKS.count("\n- "))
@@ -195,13 +195,13 @@ def ways() -> list[Way]:
     probe = f"--health-probe-bind-address=127.0.0.1:{free_port()}"
     ours = [program, *common, probe, "--proxy-port=0", "--user-metrics-bind-address=0"]
     found = [
-        Way("warm", [*ours, "--work-dir=work-warm"]),
+        Way("warm", [*ours, "--work-dir=work-warm"], further=True),
         Way("cold", [*ours, "--work-dir=work-cold", "--cold"]),
     ]
     if peer := os.environ.get("BENCH_PEER"):
         found.append(Way("peer", [peer, *common, probe]))
     kopf = [sys.executable, "-m", "kopf", "run", "-n", "default", str(Path(__file__).with_name("lower_bound.py"))]
-    return [*found, Way("kopf", kopf, roles=False, done=generation_is_done)]
+    return [*found, Way("kopf", kopf, done=generation_is_done)]
 
 
 GOALS: list[tuple[str, Callable[[Column, Column], float], str, float]] = [

@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -101,14 +100,6 @@ async def _create_many(cluster: Cluster, kind: Kind, objects: Iterable[dict[str,
 
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
         await asyncio.gather(*(work(session) for _ in range(_AT_ONCE)))
-
-
-def resident(pid: int) -> float:
-    """Resident memory of a process, MiB."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    raise ProcessLookupError(pid)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from localcluster import Cluster
-from tests.bench.common import Audit, Request, api_of, by_kind, create_many, resident, serve
+from tests.bench.common import Audit, Request, api_of, by_kind, create_many, serve
+from tests.bench.meters import resident
 from tests.support.api import Api
 from tests.support.kinds import LEASE, Kind
 from tests.support.operator import OperatorProcess, Options

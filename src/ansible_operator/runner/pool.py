@@ -104,6 +104,7 @@ class WarmRunner(ColdRunner):
         return process, events
 
     def _message(self, request: RunRequest) -> dict[str, Any]:
+        # Made anew for each run, not kept: an ansible.cfg that appears or changes moves the search paths in it.
         environment = private_dir.run_environment(request, self._environment, COLLECTIONS)
         return {
             "ident": request.ident,

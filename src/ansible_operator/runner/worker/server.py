@@ -67,7 +67,10 @@ class Server:
             self._channel.send(json.dumps(message).encode())
 
     def _receive(self) -> bool:
-        data, descriptors, _, _ = socket.recv_fds(self._channel, _PACKET, _PIPES)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._channel, _PACKET, _PIPES)
+        except ConnectionResetError:  # the pool was killed before it had read all that was sent to it
+            return False
         if not data:
             return False
         message = json.loads(data)
@@ -159,7 +162,8 @@ def main(descriptor: int, scratch: str, directory: str = "", playbook: str = "",
 
         bound, server.run_child = boot.boot(boot.Places(Path(scratch), directory, playbook, content))
     except BaseException as error:
-        channel.send(json.dumps({"op": "unfit", "reason": f"{type(error).__name__}: {error}"}).encode())
+        with suppress(OSError):  # the pool may be gone
+            channel.send(json.dumps({"op": "unfit", "reason": f"{type(error).__name__}: {error}"}).encode())
         raise
     server.send(op="ready", bound=bound, seconds=time.monotonic() - started, memory=_resident())
     try:

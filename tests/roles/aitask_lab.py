@@ -40,6 +40,12 @@ class Pass:
         return found[1] if found else None
 
     def writes(self, resource: str) -> list[dict[str, Any]]:
+        return [request for request in self._changes(resource) if "dryRun=All" not in request["uri"]]
+
+    def rehearsals(self, resource: str) -> list[dict[str, Any]]:
+        return [request for request in self._changes(resource) if "dryRun=All" in request["uri"]]
+
+    def _changes(self, resource: str) -> list[dict[str, Any]]:
         return [r for r in self.requests if r["verb"] in ("create", "patch", "update") and r["resource"] == resource]
 
 

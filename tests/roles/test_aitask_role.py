@@ -39,7 +39,7 @@ def test_a_breach_scales_the_target_by_one_guarded_patch(lab: Lab) -> None:
     assert status["lastAction"]["result"] == "Succeeded"
     assert status["target"]["replicas"] == 4
     assert lab.condition("ActionPermitted") == ("True", "Permitted")
-    assert len(done.writes("deployments")) == 1
+    assert (len(done.rehearsals("deployments")), len(done.writes("deployments"))) == (1, 1)
     assert len(done.writes("aitasks/status")) == 2
     assert lab.events() == [("AITask", "Scaled"), ("Deployment", "Scaled")]
     shown = lab.kubectl("get", "at", "t")
@@ -72,7 +72,7 @@ def test_a_dry_run_asks_the_server_and_changes_nothing(lab: Lab) -> None:
     lab.use("93m")
     done = lab.run()
     assert lab.get("deployment", "web")["spec"]["replicas"] == 3
-    assert ["dryRun=All" in r["uri"] for r in done.writes("deployments")] == [True]
+    assert (len(done.rehearsals("deployments")), done.writes("deployments")) == (1, [])
     assert lab.status()["lastAction"]["result"] == "DryRun"
     assert lab.condition("ActionPermitted") == ("False", "DryRun")
 
@@ -169,7 +169,7 @@ def test_the_guarded_patch_says_why_it_was_not_done(lab: Lab) -> None:
             "metadata": meta,
             "spec": {"replicas": patch["replicas"]},
         }
-        given = {"aitask_object": {}, "__aitask_plan": {"definition": body, "dry_run": False}}
+        given = {"aitask_object": {}, "__aitask_plan": {"definition": body}}
         tasks.append({"include_role": {"name": "aitask", "tasks_from": "act/patch.yml"}, "vars": given})
         tasks.append({"copy": {"content": "{{ __aitask_act | to_json }}", "dest": str(lab.directory / case)}})
     play = lab.directory / "patches.yml"

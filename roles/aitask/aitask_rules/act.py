@@ -1,97 +1,85 @@
 """What would be done: the one act that a breach (or the way back from one) calls for, as a guarded patch."""
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from .model import DOWN, UP, Act, Hold, Scale, Spec, State, Target, Task
-from .target import LAST_ACTION, LAST_ACTION_TIME, RESTARTED_AT
+from .changes import change_of
+from .model import Act, Change, Hold, Target, Task, Wish
+from .target import LAST_ACTION, LAST_ACTION_TIME
 from .values import format_time, parse_time
 
-AVAILABLE = ("scale", "restart", "notify")
 
+def build_act(wish: Wish, left: Mapping[str, Any], replica_sets: Sequence[Any] = ()) -> Act | Hold:
+    """`left` is lastAction as this pass found it, `replica_sets` what the selector of the target finds, for a rollback.
 
-def build_act(spec: Spec, task: Task, target: Target, state: State, wants: str, now: Any) -> Act | Hold:
-    """`state.last_action` may be an intent that a crash left: the same act keeps its id and its time, so that doing it
-    again is no second act."""
-    if spec.action == "scale":
-        goal = next_replicas(target.replicas, spec.scale, DOWN if wants == "Return" else spec.scale.direction)
-        if isinstance(goal, Hold):
-            return goal
-        origin, aim = str(target.replicas), str(goal)
-    elif spec.action == "restart":
-        if target.paused:
-            return Hold("TargetPaused", f"the rollout of {target.name} is paused; resume it to let it restart")
-        origin, aim = target.restarted_at or "never", format_time(now)
-    else:
-        origin, aim = "", spec.action
-    left = _left_intent(spec, target, state, origin, aim)
-    if left is not None:
-        identity, aim, time = left
-    else:
-        time = now
-        identity = _identity(task, target, spec.action, origin, aim, format_time(now) if not spec.mutates else "")
-    words = {"scale": f"scaled {origin} -> {aim}", "restart": f"restarted {target.name}", "notify": "notified"}
+    It may be an intent that a crash left: the same act keeps its id and its time, so that doing it again is no second
+    act."""
+    if not wish.spec.mutates:
+        return _telling(wish)
+    change = change_of(wish, replica_sets)
+    if isinstance(change, Hold):
+        return change
+    goal, time, identity = change.goal, wish.now, _identity(wish, change.origin, change.goal)
+    intent = _left_intent(wish, change, left)
+    if intent is not None:
+        identity, goal, time = intent
+        if goal != change.goal:
+            again = change_of(wish, replica_sets, time)
+            change = change if isinstance(again, Hold) else again
     return Act(
-        id=identity, type=spec.action, reason=wants, origin=origin, goal=aim, time=time,
-        patch=_patch(spec, target, identity, aim, format_time(time)) if spec.mutates else None,
-        words=words[spec.action],
+        id=identity, type=wish.spec.action, reason=wish.wants, origin=change.origin, goal=goal, time=time,
+        patch=patch_of(wish.target, identity, time, change.body),
+        words=change.words, intends=change.intends, leaves=change.leaves,
     )  # fmt: skip
 
 
-def next_replicas(current: int, scale: Scale, direction: str) -> int | Hold:
-    """One step, cut at the limits. Never from 0, and never against the direction: above maxReplicas nothing scales up,
-    and a way down that one step cannot bring within the limits is a person's decision."""
-    if current == 0:
-        return Hold("ScaledToZero", "scaled to 0 by hand, and left there")
-    if direction == UP:
-        if current >= scale.maximum:
-            return Hold("AtMaximum", f"{current} replicas, maxReplicas is {scale.maximum}")
-        return max(scale.minimum, min(scale.maximum, current + scale.step))
-    if current <= scale.minimum:
-        return Hold("AtMinimum", f"{current} replicas, minReplicas is {scale.minimum}")
-    goal = max(scale.minimum, current - scale.step)
-    if goal > scale.maximum:
-        text = f"{current} replicas, and a step of {scale.step} leaves more than maxReplicas {scale.maximum}"
-        return Hold("AtMaximum", f"{text}; scale it by hand or raise one of them")
-    return goal
-
-
-def _left_intent(spec: Spec, target: Target, state: State, origin: str, aim: str) -> tuple[str, str, Any] | None:
-    left = state.last_action
-    same = (
-        spec.mutates
-        and left.get("result") == "Started"
-        and left.get("type") == spec.action
-        and left.get("targetUID") == target.uid
-        and left.get("targetGeneration") == target.generation
-        and left.get("from") == origin
-        and (spec.action == "restart" or left.get("to") == aim)
-    )
-    time = parse_time(left.get("time"))
-    return (str(left["id"]), str(left["to"]), time) if same and time is not None else None
-
-
-def _identity(task: Task, target: Target, action: str, origin: str, aim: str, extra: str) -> str:
-    """Shortened to 16 hexadecimal digits: people read it, and will type it to approve."""
-    parts = (task.uid, target.uid, str(target.generation), action, origin, aim, extra)
-    return sha256("|".join(parts).encode()).hexdigest()[:16]
-
-
-def _patch(spec: Spec, target: Target, identity: str, aim: str, time: str) -> dict[str, Any]:
+def patch_of(target: Target, identity: str, time: datetime, body: Any) -> dict[str, Any]:
     """The resourceVersion makes it an act on exactly what was looked at (it pins the uid too); the id in the same patch
     makes it known afterwards."""
-    body: dict[str, Any] = {
+    return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {
             "name": target.name,
             "namespace": target.namespace,
             "resourceVersion": target.resource_version,
-            "annotations": {LAST_ACTION: identity, LAST_ACTION_TIME: time},
+            "annotations": {LAST_ACTION: identity, LAST_ACTION_TIME: format_time(time)},
         },
+        "spec": body,
     }
-    if spec.action == "scale":
-        body["spec"] = {"replicas": int(aim)}
-    else:
-        body["spec"] = {"template": {"metadata": {"annotations": {RESTARTED_AT: aim}}}}
-    return body
+
+
+def identity_of(task: Task, target: Target, *words: str) -> str:
+    """Shortened to 16 hexadecimal digits: people read it, and type it to approve."""
+    parts = (task.uid, target.uid, str(target.generation), *words)
+    return sha256("|".join(parts).encode()).hexdigest()[:16]
+
+
+def _identity(wish: Wish, origin: str, goal: str) -> str:
+    return identity_of(wish.task, wish.target, wish.spec.action, origin, goal, "")
+
+
+def _telling(wish: Wish) -> Act:
+    action = wish.spec.action
+    identity = identity_of(wish.task, wish.target, action, "", action, format_time(wish.now))
+    return Act(
+        id=identity, type=action, reason=wish.wants, origin="", goal=action, time=wish.now, patch=None,
+        words="notified", intends="notify",
+    )  # fmt: skip
+
+
+def _left_intent(wish: Wish, change: Change, left: Mapping[str, Any]) -> tuple[str, str, datetime] | None:
+    """Id, goal and time of an act that was meant to be done, and would be the same one now."""
+    target = wish.target
+    same = (
+        left.get("result") == "Started"
+        and left.get("type") == wish.spec.action
+        and left.get("targetUID") == target.uid
+        and left.get("targetGeneration") == target.generation
+        and left.get("from") == change.origin
+        and (wish.spec.action == "restart" or left.get("to") == change.goal)
+    )
+    time = parse_time(left.get("time"))
+    return (str(left["id"]), str(left["to"]), time) if same and time is not None else None

@@ -1,43 +1,26 @@
 """The gates before an act. Each is one question about one reason to wait; the first that says so decides.
 
-The cheap ones come first and need nothing but what is known already; the dear ones (`gates_after_reads`) look at the
-rivals and autoscalers that are read only when an act is wanted.
+The cheap ones come first and need nothing but what is known already; the dear ones (`gates_after_reads`) look at what
+is read only when an act is wanted: the rivals, the autoscalers and the guard.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from .act import AVAILABLE
 from .memory import recent
-from .model import Hold, Spec, State, Target, Task
+from .model import Hold, Wish
 from .spec import SpecError, parse_spec
 from .values import items, mapping, parse_time, time_of_day, whole
 
 # A rival with one of these reasons is about to act or waits for the same things as we do; one that cannot act at all
 # (at its limit, ineffective, a dry run) holds nobody.
+GUARD = "aitask-guard.aiops.example.com"
+ALLOW_GITOPS = "aiops.example.com/allow-gitops"
 _CONTENDING = {
     "Permitted", "Cooldown", "HourlyLimit", "GlobalLimit", "Storm", "RolloutInProgress", "TargetConflict",
     "AwaitingApproval",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Wish:
-    """An act that is wanted, and what is known around it."""
-
-    spec: Spec
-    task: Task
-    state: State
-    target: Target
-    wants: str
-    now: datetime
-    time_scale: float = 1.0
-
-    @property
-    def hour(self) -> float:
-        return 3600.0 * self.time_scale
 
 
 def first_hold(gates: Iterator[Hold | None]) -> Hold | None:
@@ -45,7 +28,8 @@ def first_hold(gates: Iterator[Hold | None]) -> Hold | None:
 
 
 def gates_before_reads(wish: Wish) -> Iterator[Hold | None]:
-    yield available(wish.spec)
+    if wish.spec.action == "none":
+        yield Hold("DiagnosisFailed", "diagnose.fallbackAction is none; nothing is done")
     if wish.spec.mutates:
         yield _rollout(wish)
         yield cooldown(wish, wish.spec.cooldown)
@@ -53,31 +37,50 @@ def gates_before_reads(wish: Wish) -> Iterator[Hold | None]:
     yield hourly(wish)
     if wish.spec.mutates:
         yield _ineffective(wish)
+        yield _gitops(wish)
 
 
-def gates_after_reads(wish: Wish, rivals: Sequence[Any], autoscalers: Sequence[Any]) -> Iterator[Hold | None]:
-    others = [rival for rival in map(mapping, rivals) if _is_rival(rival, wish)]
+def gates_after_reads(wish: Wish, reads: Mapping[str, Any]) -> Iterator[Hold | None]:
+    """`reads` holds the results of the read tasks under `rivals`, `autoscalers`, `scaledobjects` and `guard`."""
+    others = [rival for rival in map(mapping, _found(reads, "rivals")) if _is_rival(rival, wish)]
     yield cooldown(wish, max([wish.spec.cooldown, *(_cooldown_of(rival, wish.time_scale) for rival in others)]))
     yield _conflict(wish, others)
     if wish.spec.action == "scale":
-        yield _autoscaler(wish, autoscalers)
+        yield _autoscaler(wish, _found(reads, "autoscalers"))
+        yield _scaled_object(wish, _found(reads, "scaledobjects"))
 
 
-def approval(wish: Wish) -> Hold | None:
-    if wish.spec.approval == "Always" and wish.spec.mutates:
-        text = "policy.approval is Always, and approvals are not available in this version"
-        return Hold("AwaitingApproval", f"{text}; nothing is done")
-    return None
+def guard_absent(reads: Mapping[str, Any], required: bool) -> str:
+    """Why the guard does not stand, so that the operator only observes; empty if it does, or need not."""
+    if not required or _found(reads, "guard"):
+        return ""
+    text = f"the admission guard {GUARD} is not installed, so anyone could act through a task on what he may not touch"
+    return f"{text}; install config/guard, or set requireGuard: false"
 
 
-def available(spec: Spec) -> Hold | None:
-    if spec.action not in AVAILABLE:
-        return Hold("NotAvailable", f"action {spec.action} is not available in this version; nothing is done")
-    return None
+def _found(reads: Mapping[str, Any], name: str) -> Sequence[Any]:
+    return items(mapping(reads.get(name)).get("resources"))
+
+
+def rollout_forbids(action: str, rollout: str, stuck: bool) -> bool:
+    """Nothing is done in the middle of a rollout, but to roll back one that does not come forward."""
+    return bool(rollout) and not (action == "rollback" and stuck)
 
 
 def _rollout(wish: Wish) -> Hold | None:
-    return Hold("RolloutInProgress", f"waits for the rollout: {wish.target.rollout}") if wish.target.rollout else None
+    if not rollout_forbids(wish.spec.action, wish.target.rollout, wish.target.stuck):
+        return None
+    return Hold("RolloutInProgress", f"waits for the rollout: {wish.target.rollout}")
+
+
+def _gitops(wish: Wish) -> Hold | None:
+    """What lies in a repository comes back at the next sync, and then both fight; replicas are mostly left out."""
+    if wish.spec.action not in ("rollback", "patchResources") or not wish.target.gitops or wish.target.owned:
+        return None
+    if wish.task.annotations.get(ALLOW_GITOPS) == "true":
+        return None
+    text = f"{wish.target.gitops} manages {wish.target.name} and would undo this"
+    return Hold("GitOpsManaged", f'{text}; change it in its repository, or annotate the task {ALLOW_GITOPS}: "true"')
 
 
 def cooldown(wish: Wish, seconds: float) -> Hold | None:
@@ -164,6 +167,16 @@ def _autoscaler(wish: Wish, autoscalers: Sequence[Any]) -> Hold | None:
         if goal.get("kind") == "Deployment" and goal.get("name") == wish.target.name:
             name = mapping(entry.get("metadata")).get("name")
             return Hold("AutoscalerPresent", f"HorizontalPodAutoscaler {name} scales {wish.target.name}")
+    return None
+
+
+def _scaled_object(wish: Wish, found: Sequence[Any]) -> Hold | None:
+    """Also a paused one: KEDA deletes its autoscaler then, and makes it again when it goes on."""
+    for entry in map(mapping, found):
+        goal = mapping(mapping(entry.get("spec")).get("scaleTargetRef"))
+        if goal.get("kind", "Deployment") == "Deployment" and goal.get("name") == wish.target.name:
+            name = mapping(entry.get("metadata")).get("name")
+            return Hold("AutoscalerPresent", f"ScaledObject {name} scales {wish.target.name}")
     return None
 
 

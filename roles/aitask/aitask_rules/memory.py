@@ -13,9 +13,13 @@ from .values import format_time, items, mapping, parse_time, whole
 
 TOP = (
     "phase", "lastExecutionTime", "observedGeneration", "observedValue", "breached", "breaches", "ineffectiveActions",
-    "nextActionTime", "replicas", "selector", "target", "state", "lastAction", "history", "conditions",
+    "nextActionTime", "replicas", "selector", "target", "state", "proposal", "lastAction", "history", "conditions",
 )  # fmt: skip
-OWN_CONDITIONS = ("Ready", "Suspended", "TargetFound", "MetricsAvailable", "ThresholdBreached", "ActionPermitted")
+OWN_CONDITIONS = (
+    "Ready", "Suspended", "TargetFound", "MetricsAvailable", "ThresholdBreached", "ActionPermitted",
+    "DiagnosisSucceeded",
+)  # fmt: skip
+_TEMPLATES = 10
 _MESSAGE = 1024
 
 
@@ -43,6 +47,9 @@ def parse_state(status: Mapping[str, Any], now: datetime) -> State:
         retries=whole(kept.get("retries")),
         act_times=tuple(acts),
         verdict=Verdict(str(verdict["id"]), whole(verdict.get("samples"))) if verdict.get("id") else None,
+        rolled_back_from=tuple(str(entry) for entry in items(kept.get("rolledBackFrom"))),
+        gitops_warned=kept.get("gitopsWarned") is True,
+        proposal=mapping(status.get("proposal")),
         last_action=mapping(status.get("lastAction")),
         history=tuple(mapping(entry) for entry in items(status.get("history"))),
     )
@@ -78,7 +85,10 @@ def render_status(
             "retries": state.retries,
             "actTimes": [format_time(moment) for moment in state.act_times],
             "verdictPending": {"id": state.verdict.id, "samples": state.verdict.samples} if state.verdict else None,
+            "rolledBackFrom": list(state.rolled_back_from[-_TEMPLATES:]) or None,
+            "gitopsWarned": state.gitops_warned or None,
         },
+        "proposal": dict(state.proposal) or None,
         "lastAction": dict(state.last_action) or None,
         "history": [dict(entry) for entry in state.history[:limit]],
         "conditions": list(conditions),
@@ -87,7 +97,10 @@ def render_status(
     return status
 
 
-_STATE = ("sampleTime", "healthySince", "missingSamples", "retries", "actTimes", "verdictPending")
+_STATE = (
+    "sampleTime", "healthySince", "missingSamples", "retries", "actTimes", "verdictPending", "rolledBackFrom",
+    "gitopsWarned",
+)  # fmt: skip
 
 
 def _target(target: Target) -> dict[str, Any]:

@@ -21,6 +21,16 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Raise:
+    """How action patchResources makes one resource grow, up to `most`; `most_text` is as it was written."""
+
+    resource: str
+    percent: int
+    most: Fraction
+    most_text: str
+
+
+@dataclass(frozen=True)
 class Spec:
     """What the task asks for, defaulted, normalised and checked."""
 
@@ -44,13 +54,23 @@ class Spec:
     per_hour: int
     max_ineffective: int
     approval: str
+    approval_timeout: float
     scale: Scale
+    to_revision: int | None
+    container_to_raise: str
+    raises: tuple[Raise, ...]
     on_change_only: bool
     has_template: bool
+    diagnosis: str = ""
+    """Name of the model provider that action diagnose asks; `action` is then what is done without an answer."""
 
     @property
     def mutates(self) -> bool:
-        return self.action != "notify"
+        return self.action not in ("notify", "none")
+
+    @property
+    def decided_by(self) -> str:
+        return "fallback" if self.diagnosis else "rule"
 
 
 @dataclass(frozen=True)
@@ -86,6 +106,11 @@ class Target:
     owned: bool
     rollout: str
     """Why a rollout is going on; empty if none is."""
+    stuck: bool
+    """The rollout has not come forward for progressDeadlineSeconds."""
+    containers: tuple[Mapping[str, Any], ...]
+    gitops: str
+    """The tool that writes this Deployment from a repository; empty if none is known to."""
     selector: str
     restarted_at: str
     last_action: str
@@ -129,6 +154,10 @@ class State:
     retries: int = 0
     act_times: tuple[datetime, ...] = ()
     verdict: Verdict | None = None
+    rolled_back_from: tuple[str, ...] = ()
+    """Hashes of the pod templates this task rolled away from."""
+    gitops_warned: bool = False
+    proposal: Mapping[str, Any] = field(default_factory=dict)
     last_action: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[Mapping[str, Any], ...] = ()
 
@@ -150,6 +179,41 @@ class Act:
     patch: Mapping[str, Any] | None
     """The body of the one guarded patch; None for an act that changes no Deployment."""
     words: str
+    """What was done, once it is: `scaled 3 -> 4`."""
+    intends: str
+    """The same before it is done: `scale web 3 -> 4`."""
+    leaves: str = ""
+    """Hash of the pod template that a rollback leaves."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an action would do to the target as it stands."""
+
+    origin: str
+    goal: str
+    body: Mapping[str, Any]
+    """The part of the patch below `spec` of the Deployment."""
+    words: str
+    intends: str
+    leaves: str = ""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """An act that is wanted, and what is known around it."""
+
+    spec: Spec
+    task: Task
+    state: State
+    target: Target
+    wants: str
+    now: datetime
+    time_scale: float = 1.0
+
+    @property
+    def hour(self) -> float:
+        return 3600.0 * self.time_scale
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,29 @@ from datetime import datetime
 from typing import Any
 
 from .evaluate import Evaluation
-from .events import about_act
-from .gates import Wish, cooldown, hourly
+from .events import about_act, about_task
+from .gates import cooldown, hourly
 from .memory import note, recent, status_patch
-from .model import Act, Condition, Hold, Spec, State, Target, Verdict
-from .report import Ending, Pass, back_off, conclude, status_of
+from .model import Act, Condition, Hold, Spec, State, Target, Verdict, Wish
+from .proposal import carried_out
+from .report import Ending, Pass, back_off, conclude, next_look, status_of
 from .target import LAST_ACTION, parse_target
-from .values import format_time, mapping, parse_time
+from .values import format_time, mapping, parse_time, time_of_day
 
-_EVENTS = {"scale": "Scaled", "restart": "Restarted", "notify": "ThresholdBreached"}
+_EVENTS = {
+    "scale": "Scaled",
+    "restart": "Restarted",
+    "rollback": "RolledBack",
+    "patchResources": "ResourcesRaised",
+    "notify": "ThresholdBreached",
+}
 
 
 def held(here: Pass, wish: Wish, evaluation: Evaluation, hold: Hold) -> dict[str, Any]:
     state = replace(evaluation.state, next_action=hold.until)
     message = f"{evaluation.measured}, {hold.message}"
+    if hold.until is None:
+        message += f", next look {time_of_day(next_look(here, wish.spec, state))}"
     conditions = [
         *_ready(here, evaluation, state),
         Condition("ActionPermitted", "False", hold.reason, message),
@@ -27,21 +36,45 @@ def held(here: Pass, wish: Wish, evaluation: Evaluation, hold: Hold) -> dict[str
     return conclude(here, wish.spec, state, wish.target, conditions)
 
 
+def rehearsal(act: Act) -> dict[str, Any]:
+    """The very patch, but the server is asked only whether it would take it: quotas, webhooks and policies say no
+    before anything is written down."""
+    return {"next": "rehearse", "definition": act.patch}
+
+
 def intent(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> dict[str, Any]:
-    """The act, and the status that says it is about to be done. A dry run needs none: it leaves nothing to find."""
+    """The act, and the status that says it is about to be done."""
     spec = wish.spec
-    plan: dict[str, Any] = {"next": "act", "how": "patch", "dry_run": spec.dry_run, "intent": {}}
-    plan["definition"] = act.patch
+    plan: dict[str, Any] = {"next": "act", "how": "patch", "definition": act.patch}
     if act.patch is None:
         text = f"{evaluation.measured} on {wish.target.name}"
         plan["definition"] = about_act(here.task, wish.target, _EVENTS[act.type], text, "Warning", act.time, act.id)
         plan["how"] = "notify"
-    if not spec.dry_run:
-        state = replace(evaluation.state, last_action=_entry(wish, evaluation, act, "Started", act.reason))
-        permitted = Condition("ActionPermitted", "True", "Permitted", evaluation.measured)
-        conditions = [*_ready(here, evaluation, state), permitted]
-        plan["intent"] = status_patch(here.old, status_of(here, spec, state, wish.target, conditions, "Running"))
+    state = replace(evaluation.state, last_action=_entry(wish, evaluation, act, "Started", act.reason))
+    if act.leaves and act.leaves not in state.rolled_back_from:
+        # Written before the act: after a crash nobody would know which template was left.
+        state = replace(state, rolled_back_from=(*state.rolled_back_from, act.leaves))
+    permitted = Condition("ActionPermitted", "True", "Permitted", evaluation.measured)
+    conditions = [*_ready(here, evaluation, state), permitted]
+    plan["intent"] = status_patch(here.old, status_of(here, spec, state, wish.target, conditions, "Running"))
     return plan
+
+
+def rehearsed(
+    here: Pass, wish: Wish, evaluation: Evaluation, act: Act, result: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The end of the pass if the server would not take the act, or if a rehearsal is all that is asked for."""
+    failure = _failure(act, result, mapping(result.get("result"))) if act.patch is not None else None
+    if failure is not None:
+        return _failed(here, wish, evaluation, act, failure, str(result.get("msg", "")), rehearsed=True)
+    if not wish.spec.dry_run:
+        return None
+    message = f"{evaluation.measured}, dry run: would have {act.words}"
+    entry = _entry(wish, evaluation, act, "DryRun", act.reason, message)
+    state = replace(evaluation.state, last_action=entry, retries=0, next_action=None)
+    state = replace(state, history=note(state, entry, wish.spec.history_limit))
+    conditions = [*_ready(here, evaluation, state), Condition("ActionPermitted", "False", "DryRun", message)]
+    return conclude(here, wish.spec, state, wish.target, conditions)
 
 
 def finish(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,24 +83,35 @@ def finish(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, result: Map
     failure = _failure(act, result, after)
     if failure is not None:
         return _failed(here, wish, evaluation, act, failure, str(result.get("msg", "")))
-    if wish.spec.dry_run:
-        return _rehearsed(here, wish, evaluation, act)
     state = _done(wish.spec, evaluation.state, act.id, act.time, act.reason, here.time_scale)
+    if act.leaves:
+        state = replace(state, rolled_back_from=tuple(dict.fromkeys([*state.rolled_back_from, act.leaves])))
     said = wait_words(replace(wish, state=state))
     message = f"{evaluation.measured}, {act.words}{said}"
     entry = _entry(wish, evaluation, act, "Succeeded", act.reason, message)
     state = replace(
         state, last_action=entry, history=note(state, entry, wish.spec.history_limit), next_action=_until(wish, state)
     )
+    told = []
+    if wish.spec.mutates:
+        told = about_act(here.task, wish.target, _EVENTS[act.type], message, "Normal", act.time, act.id)
+        if wish.target.gitops and not wish.target.owned and not state.gitops_warned:
+            told.append(_gitops_warning(here, wish))
+            state = replace(state, gitops_warned=True)
     target = parse_target(after, here.task.uid) if wish.spec.mutates else wish.target
     conditions = [
         *_ready(here, evaluation, state),
         Condition("ActionPermitted", "True", "Permitted", message),
     ]
-    told = []
-    if wish.spec.mutates:
-        told = about_act(here.task, wish.target, _EVENTS[act.type], message, "Normal", act.time, act.id)
     return conclude(here, wish.spec, state, target, conditions, Ending(events=told))
+
+
+def _gitops_warning(here: Pass, wish: Wish) -> dict[str, Any]:
+    text = (
+        f"{wish.target.gitops} manages {wish.target.name}: what its repository says about replicas or pod annotations"
+    )
+    text += " wins at the next sync"
+    return about_task(here.task, "GitOpsManaged", text, "Warning", here.now, wish.target.uid)
 
 
 def recover(here: Pass, spec: Spec, state: State, target: Target) -> tuple[State, list[Any]]:
@@ -104,21 +148,12 @@ def _until(wish: Wish, state: State) -> datetime | None:
 
 def _done(spec: Spec, state: State, identity: str, time: datetime, reason: str, time_scale: float) -> State:
     times = recent(sorted({*state.act_times, time}), time, 3600 * time_scale)
-    state = replace(state, act_times=times, retries=0)
+    state = carried_out(replace(state, act_times=times, retries=0), identity)
     if not spec.mutates:
         return state
     if reason == "Return":
         return replace(state, healthy_since=time)
     return replace(state, verdict=Verdict(identity, 0))
-
-
-def _rehearsed(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> dict[str, Any]:
-    message = f"{evaluation.measured}, dry run: would have {act.words}"
-    entry = _entry(wish, evaluation, act, "DryRun", act.reason, message)
-    state = replace(evaluation.state, last_action=entry, retries=0, next_action=None)
-    state = replace(state, history=note(state, entry, wish.spec.history_limit))
-    conditions = [*_ready(here, evaluation, state), Condition("ActionPermitted", "False", "DryRun", message)]
-    return conclude(here, wish.spec, state, wish.target, conditions)
 
 
 def _failure(act: Act, result: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
@@ -134,7 +169,9 @@ def _failure(act: Act, result: Mapping[str, Any], after: Mapping[str, Any]) -> s
     return None if notes.get(LAST_ACTION) == act.id else "TargetNotFound"
 
 
-def _failed(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, reason: str, text: str) -> dict[str, Any]:
+def _failed(
+    here: Pass, wish: Wish, evaluation: Evaluation, act: Act, reason: str, text: str, *, rehearsed: bool = False
+) -> dict[str, Any]:
     retries = evaluation.state.retries + 1
     message = f"{evaluation.measured}, {act.type} failed: {' '.join(text.split())[:400] or reason}"
     entry = _entry(wish, evaluation, act, "Failed", reason, message)
@@ -148,7 +185,7 @@ def _failed(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, reason: st
     state = replace(state, history=note(state, entry, wish.spec.history_limit))
     ready = Condition("Ready", "False", "Forbidden" if reason == "Forbidden" else "ActionFailed", message)
     conditions = [*evaluation.conditions.values(), permitted, ready]
-    if reason == "Invalid" and wish.spec.dry_run:
+    if reason == "Invalid" and rehearsed:
         # The server was asked and will always say no.
         return conclude(here, wish.spec, state, wish.target, conditions, Ending("Failed", waits_for_event=True))
     return conclude(here, wish.spec, state, wish.target, conditions, Ending(wait=wait))
@@ -177,7 +214,7 @@ def _entry(wish: Wish, evaluation: Evaluation, act: Act, result: str, reason: st
         "targetGeneration": wish.target.generation,
         "resourceVersion": wish.target.resource_version,
         "dryRun": wish.spec.dry_run,
-        "decidedBy": "rule",
+        "decidedBy": wish.spec.decided_by,
         "message": (message or evaluation.measured)[:1024],
     }
     return {key: value for key, value in entry.items() if value is not None}

@@ -9,11 +9,14 @@ from typing import Any
 from .events import about_task
 from .memory import merge_conditions, note, parse_state, render_status, status_patch
 from .model import Condition, Spec, State, Target, Task
+from .proposal import how_to_answer
 from .values import format_time, go_duration, items, mapping, parse_time, whole
 
 _FIRST_RETRY = 5.0
+# Of these the history tells by the proposal itself.
+_OF_PROPOSALS = ("AwaitingApproval", "ApprovalDenied", "ApprovalExpired")
 # Holds that follow every act as a matter of course; in the history they would push out what matters.
-_ROUTINE = ("Cooldown", "RolloutInProgress", "NotBreached")
+_ROUTINE = ("Cooldown", "RolloutInProgress", "NotBreached", *_OF_PROPOSALS)
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Pass:
     now: datetime
     time_scale: float
     min_pod_age: float
+    require_guard: bool
     reads: Mapping[str, Any]
 
     def old_condition(self, name: str) -> Mapping[str, Any]:
@@ -77,6 +81,7 @@ def open_pass(world: Mapping[str, Any]) -> Pass:
         now=now,
         time_scale=float(world.get("time_scale") or 1),
         min_pod_age=float(world.get("min_pod_age", 60)) * float(world.get("time_scale") or 1),
+        require_guard=world.get("require_guard") is not False,
         reads=mapping(world.get("reads")),
     )
 
@@ -104,12 +109,13 @@ def conclude(
     """The plan that ends a pass."""
     told = list(conditions)
     state = _remember(here, spec, state, told)
+    state, news = _news_of_proposals(here, spec, state)
     status = status_of(here, spec, state, target, told, ending.phase)
     ready = next((mapping(entry) for entry in status["conditions"] if entry["type"] == "Ready"), {})
     return {
         "next": "report",
         "status": status_patch(here.old, status),
-        "events": [*ending.events, *_transition(here, ready)],
+        "events": [*ending.events, *news, *_transition(here, ready)],
         "requeue": "" if ending.waits_for_event else go_duration(_next_time(here, spec, state, ending.wait)),
         "summary": _summary(here, status),
     }
@@ -145,14 +151,17 @@ def spread(uid: str) -> float:
     return int(sha256(uid.encode()).hexdigest()[:8], 16) / 0xFFFFFFFF * 0.2 - 0.1
 
 
+def next_look(here: Pass, spec: Spec, state: State) -> datetime:
+    """When the next evaluation is due: an interval after the last one, not after this pass, which an event may have
+    brought about."""
+    return (state.last_execution or here.now) + timedelta(seconds=spec.interval * (1 + spread(here.task.uid)))
+
+
 def _next_time(here: Pass, spec: Spec | None, state: State, wait: float | None) -> float:
     interval = spec.interval if spec else 60.0
-    pause = interval * (1 + spread(here.task.uid))
-    left = pause
-    if state.last_execution is not None:
-        # From the last evaluation, not from this pass: events must not put the next one off.
-        due = state.last_execution + timedelta(seconds=pause)
-        left = (due - here.now).total_seconds()
+    pause = left = interval * (1 + spread(here.task.uid))
+    if spec is not None:
+        left = (next_look(here, spec, state) - here.now).total_seconds()
     if wait is not None:
         left = wait
     return max(min(left, pause), min(1.0, interval))
@@ -183,6 +192,42 @@ def _remember(here: Pass, spec: Spec | None, state: State, conditions: Sequence[
     }
     limit = spec.history_limit if spec else whole(here.raw_spec.get("historyLimit", 10))
     return replace(state, history=note(state, {k: v for k, v in entry.items() if v is not None}, limit))
+
+
+def _news_of_proposals(here: Pass, spec: Spec | None, state: State) -> tuple[State, list[Any]]:
+    """One Event and one entry in the history for each turn of a proposal; an approved one is told by its act."""
+    before, after = here.state.proposal, state.proposal
+    turns = [(after, str(after.get("state")))] if before != after else []
+    if before.get("id") != after.get("id"):
+        turns.insert(0, (before, "Superseded"))
+    events = []
+    for proposal, standing in turns:
+        if standing not in _PROPOSAL_EVENTS or (standing == "Superseded" and before.get("state") != "Pending"):
+            continue  # an answered proposal is not told to have lapsed
+        reason, kind, words = _PROPOSAL_EVENTS[standing]
+        text = f"{words} {proposal['parameters']} (proposal {proposal['id']})"
+        if standing == "Pending":
+            text = f"{text}: {how_to_answer(proposal)}"
+        events.append(about_task(here.task, reason, text, kind, here.now, str(proposal["id"])))
+        entry = {
+            "id": proposal["id"],
+            "time": format_time(here.now),
+            "type": proposal["action"],
+            "result": "Proposed" if standing == "Pending" else standing,
+            "reason": reason,
+            "message": text[:1024],
+        }
+        state = replace(state, history=note(state, entry, spec.history_limit if spec else 10))
+    return state, events
+
+
+_PROPOSAL_EVENTS = {
+    "Pending": ("ApprovalRequired", "Warning", "asks to"),
+    "Denied": ("ApprovalDenied", "Normal", "will not"),
+    "Expired": ("ApprovalExpired", "Warning", "nobody approved in time to"),
+    "Superseded": ("ProposalSuperseded", "Normal", "no longer asks to"),
+}
+"""Reason and type of the Event, and its first words, by what the proposal has become."""
 
 
 def _transition(here: Pass, ready: Mapping[str, Any]) -> list[Any]:

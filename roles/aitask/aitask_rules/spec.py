@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .model import DOWN, UP, Scale, Spec
-from .values import mapping
+from .model import DOWN, UP, Raise, Scale, Spec
+from .values import items, mapping, parse_quantity
 
 ACTIONS = {
     name.lower(): name
     for name in ("scale", "scaleUp", "scaleDown", "restart", "rollback", "patchResources", "notify", "diagnose")
 }
 KNOWN_ACTIONS = "scale, scale-up, scale-down, restart, rollback, patchResources, notify, diagnose"
+FALLBACKS = ("none", "notify", "scale", "restart", "rollback")
 UTILISATION = ("CPUUtilization", "MemoryUtilization")
 METRICS = (*UTILISATION, "UnavailableReplicas", "ContainerRestarts", "Prometheus")
 SYMBOLS = {"GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<", "LessThanOrEqual": "<="}
@@ -28,7 +29,9 @@ def parse_spec(raw: Mapping[str, Any], time_scale: float = 1.0) -> Spec:
     """`time_scale` stretches every duration; it is 1 but in tests."""
     metric, evaluation = mapping(raw.get("metric")), mapping(raw.get("evaluation"))
     policy, notify = mapping(raw.get("policy")), mapping(raw.get("notify"))
-    action = _action(raw.get("action"))
+    asked = _action(raw.get("action"))
+    diagnose = mapping(raw.get("diagnose"))
+    action = _fallback(diagnose) if asked == "diagnose" else asked
     comparison = _choice(raw, "comparison", "GreaterThan", tuple(SYMBOLS))
     threshold = _number(raw, "threshold", None, 0)
     clear = _number(raw, "clearThreshold", threshold, 0)
@@ -52,10 +55,14 @@ def parse_spec(raw: Mapping[str, Any], time_scale: float = 1.0) -> Spec:
         cooldown=_number(policy, "cooldownSeconds", 300, 0) * time_scale,
         per_hour=_number(policy, "maxActionsPerHour", 4, 1),
         max_ineffective=_number(policy, "maxIneffectiveActions", 3, 1),
-        approval=_choice(policy, "approval", "Never", ("Never", "OnDiagnosis", "Always"), "policy."),
+        approval=_choice(policy, "approval", _approval(asked, diagnose), ("Never", "OnDiagnosis", "Always"), "policy."),
+        approval_timeout=_number(policy, "approvalTimeoutSeconds", 3600, 1) * time_scale,
         scale=_scale(mapping(raw.get("scale")), action, comparison, time_scale),
+        to_revision=_optional(mapping(raw.get("rollback")), "toRevision"),
+        **_growth(mapping(raw.get("patchResources")), asked),
         on_change_only=notify.get("onChangeOnly") is not False,
         has_template="template" in raw and raw["template"] is not None,
+        diagnosis=str(diagnose.get("providerRef") or "default") if asked == "diagnose" else "",
     )
     _check(spec)
     return spec
@@ -83,6 +90,42 @@ def _action(raw: Any) -> str:
     if name is None:
         raise SpecError("UnknownAction", f"action {text[:64]!r} is not known; known are {KNOWN_ACTIONS}")
     return name
+
+
+def _fallback(diagnose: Mapping[str, Any]) -> str:
+    """No model can be asked yet, so that a diagnosis always ends in its fallback."""
+    return _choice(diagnose, "fallbackAction", "notify", FALLBACKS, "diagnose.")
+
+
+def _approval(action: str, diagnose: Mapping[str, Any]) -> str:
+    """What policy.approval means where it is not set: a model that may change something needs a person."""
+    mutating = set(map(str, items(diagnose.get("allowedActions")))) - {"notify"}
+    return "OnDiagnosis" if action == "diagnose" and mutating else "Never"
+
+
+def _growth(raw: Mapping[str, Any], action: str) -> dict[str, Any]:
+    """Fields `container_to_raise` and `raises` of the spec."""
+    if action != "patchResources":
+        return {"container_to_raise": "", "raises": ()}
+    raises = [
+        Raise(resource, _number(raw, percent, None, 1), *_most(raw, maximum))
+        for resource, percent, maximum in (("cpu", "cpuPercent", "maxCPU"), ("memory", "memoryPercent", "maxMemory"))
+        if raw.get(percent) is not None
+    ]
+    if not raises:
+        raise SpecError("InvalidSpec", "patchResources.cpuPercent or patchResources.memoryPercent is needed")
+    return {"container_to_raise": _text(raw, "container", "patchResources."), "raises": tuple(raises)}
+
+
+def _most(raw: Mapping[str, Any], name: str) -> tuple[Any, str]:
+    amount = parse_quantity(raw.get(name))
+    if amount is None or amount <= 0:
+        raise SpecError("InvalidSpec", f"patchResources.{name} must be a quantity greater than 0")
+    return amount, str(raw[name])
+
+
+def _optional(raw: Mapping[str, Any], name: str) -> int | None:
+    return None if raw.get(name) is None else _number(raw, name, None, 1)
 
 
 def _scale(raw: Mapping[str, Any], action: str, comparison: str, time_scale: float) -> Scale:
@@ -118,8 +161,8 @@ def _choice(raw: Mapping[str, Any], name: str, default: str, known: tuple[str, .
     return str(value)
 
 
-def _text(raw: Mapping[str, Any], name: str) -> str:
+def _text(raw: Mapping[str, Any], name: str, within: str = "") -> str:
     value = raw.get(name)
     if not isinstance(value, str) or not value:
-        raise SpecError("InvalidSpec", f"{name} must be a name")
+        raise SpecError("InvalidSpec", f"{within}{name} must be a name")
     return value

@@ -9,7 +9,21 @@ from .values import items, mapping, parse_time, whole
 LAST_ACTION = "aiops.example.com/last-action"
 LAST_ACTION_TIME = "aiops.example.com/last-action-time"
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
-_REVISION = "deployment.kubernetes.io/revision"
+REVISION = "deployment.kubernetes.io/revision"
+_GITOPS_MARKS = {
+    "argocd.argoproj.io/tracking-id": "Argo CD",
+    "argocd.argoproj.io/instance": "Argo CD",
+    "kustomize.toolkit.fluxcd.io/name": "Flux",
+    "helm.toolkit.fluxcd.io/name": "Flux",
+}
+"""Annotations and labels by which these tools find again what they made. app.kubernetes.io/instance, Argo CD's old
+label, says nothing: every Helm release has it."""
+_GITOPS_MANAGERS = {
+    "argocd-controller": "Argo CD",
+    "argocd-application-controller": "Argo CD",
+    "kustomize-controller": "Flux",
+    "helm-controller": "Flux",
+}
 
 
 def parse_target(raw: Mapping[str, Any], task_uid: str) -> Target:
@@ -25,11 +39,14 @@ def parse_target(raw: Mapping[str, Any], task_uid: str) -> Target:
         replicas=1 if spec.get("replicas") is None else whole(spec.get("replicas")),
         actual_replicas=whole(status.get("replicas")),
         available=whole(status.get("availableReplicas")),
-        revision=str(notes.get(_REVISION, "")),
+        revision=str(notes.get(REVISION, "")),
         paused=spec.get("paused") is True,
         deleting=bool(meta.get("deletionTimestamp")),
         owned=any(mapping(owner).get("uid") == task_uid for owner in items(meta.get("ownerReferences"))),
         rollout=_rollout(raw),
+        stuck=_stuck(raw),
+        containers=tuple(mapping(entry) for entry in items(_pod_spec(spec).get("containers"))),
+        gitops=_gitops(meta),
         selector=",".join(_selectors(spec)),
         restarted_at=str(template.get(RESTARTED_AT, "")),
         last_action=str(notes.get(LAST_ACTION, "")),
@@ -62,6 +79,27 @@ def _rollout(raw: Mapping[str, Any]) -> str:
         if condition.get("type") == "Progressing" and condition.get("reason") != "NewReplicaSetAvailable":
             return f"Progressing says {condition.get('reason')}"
     return ""
+
+
+def _stuck(raw: Mapping[str, Any]) -> bool:
+    meta, status = mapping(raw.get("metadata")), mapping(raw.get("status"))
+    if whole(status.get("observedGeneration")) < whole(meta.get("generation")):
+        return False  # the condition speaks of an older template
+    conditions = [mapping(entry) for entry in items(status.get("conditions"))]
+    return any(c.get("type") == "Progressing" and c.get("reason") == "ProgressDeadlineExceeded" for c in conditions)
+
+
+def _pod_spec(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(spec.get("template")).get("spec"))
+
+
+def _gitops(meta: Mapping[str, Any]) -> str:
+    """A mark, or a field owner: what was applied once without a mark still comes back at the next sync."""
+    marks = {*mapping(meta.get("annotations")), *mapping(meta.get("labels"))}
+    managers = {mapping(entry).get("manager") for entry in items(meta.get("managedFields"))}
+    found = [tool for mark, tool in _GITOPS_MARKS.items() if mark in marks]
+    found += [tool for manager, tool in _GITOPS_MANAGERS.items() if manager in managers]
+    return found[0] if found else ""
 
 
 def _selectors(spec: Mapping[str, Any]) -> list[str]:

@@ -31,9 +31,12 @@ def _rules() -> ModuleType:
     return package
 
 
-def _plan(world: Mapping[str, Any], now: str, **reads: Any) -> Any:
-    """`__aitask_world | aitask_plan(now, deployment=…, pods=…)`: what to do next, given what was read so far."""
-    known = {name: result for name, result in reads.items() if isinstance(result, Mapping) and result}
+def _plan(world: Mapping[str, Any], now: str, reads: Mapping[str, Any] | None = None) -> Any:
+    """`__aitask_world | aitask_plan(now, reads)`: what to do next, given what was read so far.
+
+    `reads` holds results of tasks by name; one that is not there yet is empty, one that was not wanted is skipped."""
+    results = {name: result for name, result in (reads or {}).items() if isinstance(result, Mapping) and result}
+    known = {name: result for name, result in results.items() if not result.get("skipped")}
     return _rules().plan_pass({**world, "now": now, "reads": known})
 
 

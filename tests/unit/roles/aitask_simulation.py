@@ -57,11 +57,17 @@ class World:
         self.pod_metrics: list[dict[str, Any]] | None = None
         self.others: list[dict[str, Any]] = []
         self.autoscalers: list[dict[str, Any]] = []
+        self.scaled_objects: list[dict[str, Any]] = []
+        self.replica_sets: list[dict[str, Any]] = []
+        self.guard = True
+        self.require_guard = True
         self.acts: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
         self.writes = 0
         self.plan: dict[str, Any] = {}
         self.crash_after: str | None = None
+        self.refusal: dict[str, Any] | None = None
+        self.refuses: tuple[bool, ...] = (True, False)
         self.before_act: Any = None
 
     # What people do
@@ -106,14 +112,7 @@ class World:
             self.cpu = cpu
         reads: dict[str, Any] = {}
         task = self._task()  # one pass works on one copy, as a run does
-        plan = self._plan(task, reads)
-        if plan["next"] == "observe":
-            reads |= self._observe()
-            plan = self._plan(task, reads)
-        if plan["next"] == "permit":
-            reads["rivals"] = {"resources": [self._task(), *self.others]}
-            reads["autoscalers"] = {"resources": self.autoscalers}
-            plan = self._plan(task, reads)
+        plan = self._read(task, reads)
         if plan["next"] == "act":
             if plan["intent"]:
                 self._write(plan["intent"])
@@ -129,6 +128,32 @@ class World:
                 self._write(plan["status"])
         self.plan = plan
         return self
+
+    def _read(self, task: dict[str, Any], reads: dict[str, Any]) -> dict[str, Any]:
+        """The plan after all that changes nothing, and in `reads` what it was made from."""
+        plan = self._plan(task, reads)
+        if plan["next"] == "observe":
+            reads |= self._observe()
+            plan = self._plan(task, reads)
+        if plan["next"] == "permit":
+            reads |= self._permit(plan["reads"])
+            plan = self._plan(task, reads)
+        if plan["next"] == "rehearse":
+            reads["rehearsal"] = self._patch(plan["definition"], dry_run=True)
+            plan = self._plan(task, reads)
+        return plan
+
+    def _permit(self, wanted: dict[str, bool]) -> dict[str, Any]:
+        reads: dict[str, Any] = {
+            "rivals": {"resources": [self._task(), *self.others]},
+            "guard": {"resources": [{}] if self.guard else []},
+        }
+        if wanted["autoscalers"]:
+            reads["autoscalers"] = {"resources": self.autoscalers}
+            reads["scaledobjects"] = {"resources": self.scaled_objects, "api_found": bool(self.scaled_objects)}
+        if wanted["history"]:
+            reads["history"] = {"resources": self.replica_sets}
+        return reads
 
     def settle(self) -> World:
         """What the Deployment controller does after a change."""
@@ -149,7 +174,13 @@ class World:
         return task
 
     def _plan(self, task: dict[str, Any], reads: dict[str, Any]) -> dict[str, Any]:
-        world = {"task": task, "spec": task["spec"], "now": stamp(self.now), "reads": copy.deepcopy(reads)}
+        world = {
+            "task": task,
+            "spec": task["spec"],
+            "now": stamp(self.now),
+            "require_guard": self.require_guard,
+            "reads": copy.deepcopy(reads),
+        }
         before = copy.deepcopy(world)
         plan = plan_pass(world)
         assert world == before, "the rules changed what they were given"
@@ -181,25 +212,46 @@ class World:
         self.task["status"] = merge(old, patch) | {"conditions": list(conditions.values())}
 
     def _do(self, plan: dict[str, Any]) -> dict[str, Any]:
-        definition = plan["definition"]
         if plan["how"] == "notify":
-            if not plan["dry_run"]:
-                self.events.extend(definition)
+            self.events.extend(plan["definition"])
             return {"result": {"results": []}, "changed": True}
         if self.before_act is not None:
             self.before_act()
+        return self._patch(plan["definition"])
+
+    def _patch(self, definition: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
+        """As the server does it, in an answer as the module gives it."""
+        if self.refusal is not None and dry_run in self.refuses:
+            return dict(self.refusal)
         if self.deployment is None:
             return {"result": {}, "changed": False, "warnings": ["not found"]}
         if definition["metadata"]["resourceVersion"] != self.deployment["metadata"]["resourceVersion"]:
             return {"msg": "Failed to patch object", "reason": "Conflict", "failed": False}
-        changed = merge(self.deployment, {key: definition[key] for key in ("metadata", "spec")})
-        if plan["dry_run"]:
+        changed = strategic(self.deployment, {key: definition[key] for key in ("metadata", "spec")})
+        if dry_run:
             return {"result": changed, "changed": True}
         changed["metadata"]["generation"] += 1
         changed["metadata"]["resourceVersion"] = str(int(changed["metadata"]["resourceVersion"]) + 1)
         self.deployment = changed
         self.acts.append({"time": self.now, "replicas": changed["spec"]["replicas"]})
         return {"result": copy.deepcopy(changed), "changed": True}
+
+
+def strategic(target: Any, patch: Any) -> Any:
+    """What of a strategic merge patch the role uses: maps, containers by name, and `$patch: replace`."""
+    if isinstance(patch, Mapping) and patch.get("$patch") == "replace":
+        return {key: copy.deepcopy(value) for key, value in patch.items() if key != "$patch"}
+    if isinstance(patch, list) and patch and all(isinstance(entry, Mapping) and "name" in entry for entry in patch):
+        by_name = {entry["name"]: entry for entry in target or []}
+        for entry in patch:
+            by_name[entry["name"]] = strategic(by_name.get(entry["name"]), entry)
+        return list(by_name.values())
+    if not isinstance(patch, Mapping):
+        return copy.deepcopy(patch)
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        result[key] = strategic(result.get(key), value)
+    return result
 
 
 def deployment(replicas: int = 3, **spec: Any) -> dict[str, Any]:
@@ -210,7 +262,10 @@ def deployment(replicas: int = 3, **spec: Any) -> dict[str, Any]:
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]},
+            },
             **spec,
         },
         "status": {

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from aitask_rules.act import next_replicas
+from aitask_rules.changes import next_replicas
 from aitask_rules.model import Hold, Scale
 
 from tests.unit.roles.aitask_simulation import START, World, deployment, pod, stamp, use
@@ -549,24 +549,9 @@ def test_a_pass_that_began_with_an_old_status_does_not_act() -> None:
     assert (world.acts, world.writes, world.plan["requeue"]) == ([], 0, "2s")
 
 
-@pytest.mark.parametrize("action", ["rollback", "patchResources", "diagnose"])
-def test_what_this_version_cannot_do_is_said_and_not_done(action: str) -> None:
-    world = World(action=action, diagnose={}).run(cpu="95m")
-    assert world.acts == []
-    assert world.condition("ActionPermitted") == ("False", "NotAvailable")
-    assert "is not available in this version" in world.message("ActionPermitted")
-    assert world.condition("ThresholdBreached") == ("True", "Breached")
-
-
 def test_prometheus_is_said_to_be_missing() -> None:
     world = World(metric={"type": "Prometheus", "prometheus": {"query": "up"}}).run()
     assert world.condition("MetricsAvailable") == ("False", "ProviderNotFound")
-
-
-def test_approval_always_never_acts() -> None:
-    world = World(policy={"approval": "Always"}).run(cpu="95m").run(60).run(60)
-    assert world.acts == []
-    assert world.condition("ActionPermitted") == ("False", "AwaitingApproval")
 
 
 # --- the life of task and target ---
@@ -714,7 +699,7 @@ def test_a_target_that_vanishes_under_the_act_is_no_success() -> None:
 )
 def test_a_refused_act_is_shown_and_tried_again_with_growing_gaps(answer: str | None, reason: str) -> None:
     world = World()
-    world._do = lambda plan: {"msg": "no\n  such luck", "reason": answer}  # type: ignore[method-assign]
+    world.refusal, world.refuses = {"msg": "no\n  such luck", "reason": answer}, (False,)
     world.run(cpu="95m")
     assert world.condition("Ready") == ("False", reason)
     assert "no such luck" in world.message("Ready")
@@ -724,7 +709,7 @@ def test_a_refused_act_is_shown_and_tried_again_with_growing_gaps(answer: str | 
         world.run(gaps[-1])
     assert gaps == [5, 10, 20, 40, 60]
     assert [event["reason"] for event in world.events] == [reason]
-    del world._do
+    world.refusal = None
     world.run(60)
     assert (world.condition("Ready"), len(world.acts)) == (("True", "Evaluated"), 1)
 

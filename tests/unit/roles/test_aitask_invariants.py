@@ -8,14 +8,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.roles.aitask_simulation import World
+from tests.unit.roles.aitask_simulation import World, stamp
+from tests.unit.roles.test_aitask_actions import GROWTH, REVISION, replica_set
 
 policies = st.fixed_dictionaries(
     {
         "cooldownSeconds": st.sampled_from([30, 60, 300]),
         "maxActionsPerHour": st.integers(1, 6),
         "maxIneffectiveActions": st.integers(1, 5),
-    }
+    },
+    optional={"approval": st.just("Always"), "approvalTimeoutSeconds": st.just(900)},
 )
 scales = st.fixed_dictionaries(
     {"minReplicas": st.integers(0, 4), "maxReplicas": st.integers(4, 8), "step": st.integers(1, 3)},
@@ -23,7 +25,7 @@ scales = st.fixed_dictionaries(
 )
 specs = st.fixed_dictionaries(
     {
-        "action": st.sampled_from(["scale", "scale", "restart"]),
+        "action": st.sampled_from(["scale", "scale", "restart", "rollback", "patchResources"]),
         "comparison": st.sampled_from(["GreaterThan", "LessThan"]),
         "threshold": st.sampled_from([50, 80]),
         "intervalSeconds": st.sampled_from([10, 60]),
@@ -62,6 +64,10 @@ steps = st.lists(
                 "vanish",
                 "crash at intent",
                 "crash at act",
+                "approve",
+                "approve",
+                "deny",
+                "approve an old one",
             ]
         ),
     ),
@@ -78,6 +84,10 @@ def happen(world: World, event: str) -> None:
         world.settle()
     elif event == "edit":
         world.edit(historyLimit=3)
+    elif event in ("approve", "deny", "approve an old one"):
+        identity = str(world.status.get("proposal", {}).get("id", "none"))
+        old = world.task["metadata"].setdefault("first proposal", identity)
+        world.annotate(approve={"approve": identity, "deny": f"deny:{identity}"}.get(event, old))
     elif event in ("by hand", "to zero"):
         deployment["spec"]["replicas"] = 0 if event == "to zero" else 4
         deployment["metadata"]["generation"] += 1
@@ -88,18 +98,43 @@ def happen(world: World, event: str) -> None:
 @settings(max_examples=150, deadline=None)
 @given(specs, scales, steps)
 def test_no_act_breaks_a_limit(spec: dict[str, Any], scale: dict[str, Any], happenings: list[Step]) -> None:
-    world = World(**spec, **({"scale": scale} if spec["action"] == "scale" else {}))
+    world = made(spec, scale)
     for step in happenings:
         happen(world, step.event)
         hidden, world.deployment = world.deployment, None if step.event == "vanish" else world.deployment
         before = None if world.deployment is None else world.replicas
-        acts = len(world.acts)
+        acts, proposed = len(world.acts), dict(world.status.get("proposal", {}))
         world.run(step.wait, cpu=step.cpu)
         if step.event == "vanish":
             world.deployment = hidden
         if len(world.acts) > acts:
             check_act(world, spec, scale, step, before)
+            check_approval(world, spec, proposed)
     check_spacing(world, spec)
+
+
+def made(spec: dict[str, Any], scale: dict[str, Any]) -> World:
+    """A world in which this task has something to do."""
+    world = World(
+        **spec,
+        **({"scale": scale} if spec["action"] == "scale" else {}),
+        **({"patchResources": GROWTH} if spec["action"] == "patchResources" else {}),
+    )
+    assert world.deployment is not None
+    world.deployment["metadata"]["annotations"] = {REVISION: "9"}
+    world.replica_sets = [replica_set(revision, f"web:{revision}") for revision in range(1, 10)]
+    return world
+
+
+def check_approval(world: World, spec: dict[str, Any], proposed: dict[str, Any]) -> None:
+    """What was done is what had been proposed before, and had been approved by its id within its time."""
+    if spec["policy"].get("approval") != "Always":
+        return
+    answer = world.task["metadata"]["annotations"]["aiops.example.com/approve"]
+    assert world.deployment is not None
+    done = world.deployment["metadata"]["annotations"]["aiops.example.com/last-action"]
+    assert (proposed["id"], proposed["state"], answer) == (done, "Pending", done)
+    assert stamp(world.now) < proposed["expiresAt"]
 
 
 def check_act(world: World, spec: dict[str, Any], scale: dict[str, Any], step: Step, before: int | None) -> None:
@@ -110,7 +145,7 @@ def check_act(world: World, spec: dict[str, Any], scale: dict[str, Any], step: S
     value, threshold = int(step.cpu.rstrip("m")), spec["threshold"]
     assert value > threshold if spec["comparison"] == "GreaterThan" else value < threshold, "acted without a breach"
     after = world.replicas
-    if spec["action"] == "restart":
+    if spec["action"] != "scale":
         assert after == before
         return
     assert scale["minReplicas"] <= after <= scale["maxReplicas"]
@@ -131,7 +166,7 @@ def check_spacing(world: World, spec: dict[str, Any]) -> None:
 @settings(max_examples=60, deadline=None)
 @given(specs, steps)
 def test_a_second_pass_at_once_changes_nothing(spec: dict[str, Any], happenings: list[Step]) -> None:
-    world = World(**spec)
+    world = made(spec, {})
     for step in happenings:
         happen(world, step.event if step.event != "vanish" else "")
         world.run(step.wait, cpu=step.cpu)

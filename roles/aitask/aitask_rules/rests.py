@@ -1,0 +1,93 @@
+"""Passes that end before anything is measured: paused, wrong, not allowed, without a target, or with one at zero."""
+
+from dataclasses import replace
+from typing import Any
+
+from .evaluate import Moment
+from .model import Condition, Spec, State, Target
+from .proposal import withdraw
+from .report import Ending, Pass, conclude, retry_wait
+
+Plan = dict[str, Any]
+
+
+def paused(here: Pass) -> tuple[str, str] | None:
+    if here.raw_spec.get("suspend") is True:
+        return "SpecSuspend", "spec.suspend is true; nothing is read and nothing is done"
+    note = here.task.annotations.get("aiops.example.com/paused")
+    if note is None or note == "false":
+        return None
+    text = "annotation aiops.example.com/paused is set; nothing is read and nothing is done"
+    return "Annotation", text if note == "true" else f"{text} (its value is neither true nor false)"
+
+
+def suspended(here: Pass, reason: str, message: str) -> Plan:
+    state = at_rest(here.state, missing=0, retries=0, next_action=None)
+    if state.last_execution is None:
+        ready = Condition("Ready", "Unknown", "Initializing", f"never evaluated; {message}")
+    else:
+        ready = Condition("Ready", "True", "Evaluated", message)
+    conditions = [
+        Condition("Suspended", "True", reason, message),
+        Condition("MetricsAvailable", "Unknown", "Suspended", message),
+        Condition("ThresholdBreached", "Unknown", "NoData", message),
+        Condition("ActionPermitted", "Unknown", "NotBreached", message),
+        ready,
+    ]
+    return conclude(here, None, state, None, conditions, Ending("Suspended", waits_for_event=True))
+
+
+def terminal(here: Pass, reason: str, message: str) -> Plan:
+    """Only an edit helps, and an edit is an event: no requeue."""
+    state = at_rest(here.state, next_action=None)
+    conditions = [
+        Condition("Ready", "False", reason, message),
+        Condition("ThresholdBreached", "Unknown", "NoData", message),
+        Condition("ActionPermitted", "Unknown", "NotBreached", message),
+    ]
+    return conclude(here, None, state, None, conditions, Ending("Failed", waits_for_event=True))
+
+
+def forbidden(here: Pass, spec: Spec) -> Plan:
+    text = f"the operator may not read Deployment {spec.target}"
+    conditions = [
+        Condition("Ready", "False", "Forbidden", text),
+        Condition("ActionPermitted", "Unknown", "NotBreached", text),
+    ]
+    return conclude(here, spec, here.state, None, conditions, Ending(wait=retry_wait(here, "Ready", spec.interval)))
+
+
+def no_target(here: Pass, spec: Spec, reason: str, text: str) -> Plan:
+    if spec.has_template:
+        text += "; making one from spec.template is not available in this version"
+    text += f"; looked for again at least every {spec.interval:g} s"
+    state = at_rest(here.state, missing=0, retries=0, observed_value="", next_action=None)
+    conditions = [
+        Condition("Ready", "False", "TargetNotFound", text),
+        Condition("TargetFound", "False", reason, text),
+        Condition("MetricsAvailable", "False", "NoData", text),
+        Condition("ThresholdBreached", "Unknown", "NoData", text),
+        Condition("ActionPermitted", "Unknown", "NotBreached", text),
+    ]
+    wait = retry_wait(here, "TargetFound", spec.interval)
+    return conclude(here, spec, state, None, conditions, Ending("Pending", wait))
+
+
+def at_zero(here: Pass, spec: Spec, state: State, target: Target, moment: Moment, told: list[Any]) -> Plan:
+    """Somebody switched the target off: that is no fault, there is nothing to measure and nothing to do."""
+    text = f"{target.name} is scaled to 0 by hand, and left there"
+    state = at_rest(state, missing=0, observed_value="")
+    if moment.due or moment.fresh:
+        state = replace(state, last_execution=here.now)
+    conditions = [
+        Condition("Ready", "True", "Evaluated", text),
+        Condition("MetricsAvailable", "False", "NoReadyPods", text),
+        Condition("ThresholdBreached", "Unknown", "NoData", text),
+        Condition("ActionPermitted", "False", "ScaledToZero", text),
+    ]
+    return conclude(here, spec, state, target, conditions, Ending(events=told))
+
+
+def at_rest(state: State, **changes: Any) -> State:
+    """Nothing is counted any more, and nothing that was proposed will be done."""
+    return replace(withdraw(state), breached=False, breaches=0, verdict=None, healthy_since=None, **changes)

@@ -43,15 +43,20 @@ class Step:
     """One thing that happens, then a pass."""
 
     wait: int
-    cpu: str | None
+    use: str | None
     event: str
+
+    def cpu(self, spec: dict[str, Any]) -> str | None:
+        """The use of CPU that is meant, for a task with this comparison."""
+        high, low = ("95m", "10m") if spec["comparison"] == "GreaterThan" else ("10m", "95m")
+        return {"breach": high, "healthy": low}.get(self.use or "", self.use)
 
 
 steps = st.lists(
     st.builds(
         Step,
         wait=st.sampled_from([1, 10, 60, 60, 60, 400, 1800]),
-        cpu=st.sampled_from(["95m", "95m", "95m", "10m", "60m", "0", "NaN", None]),
+        use=st.sampled_from(["breach", "breach", "breach", "breach", "healthy", "60m", "0", "NaN", None]),
         event=st.sampled_from(
             [
                 "settle",
@@ -64,14 +69,14 @@ steps = st.lists(
                 "vanish",
                 "crash at intent",
                 "crash at act",
-                "approve",
-                "approve",
+                *["approve"] * 2,
+                *["approve"] * 2,
                 "deny",
                 "approve an old one",
             ]
         ),
     ),
-    min_size=1,
+    min_size=6,
     max_size=25,
 )
 
@@ -104,7 +109,7 @@ def test_no_act_breaks_a_limit(spec: dict[str, Any], scale: dict[str, Any], happ
         hidden, world.deployment = world.deployment, None if step.event == "vanish" else world.deployment
         before = None if world.deployment is None else world.replicas
         acts, proposed = len(world.acts), dict(world.status.get("proposal", {}))
-        world.run(step.wait, cpu=step.cpu)
+        world.run(step.wait, cpu=step.cpu(spec))
         if step.event == "vanish":
             world.deployment = hidden
         if len(world.acts) > acts:
@@ -141,8 +146,9 @@ def check_act(world: World, spec: dict[str, Any], scale: dict[str, Any], step: S
     assert spec["dryRun"] is False
     assert before is not None
     assert before > 0, "acted on what was scaled to zero"
-    assert step.cpu not in (None, "NaN"), "acted on missing data"
-    value, threshold = int(step.cpu.rstrip("m")), spec["threshold"]
+    cpu = step.cpu(spec)
+    assert cpu not in (None, "NaN"), "acted on missing data"
+    value, threshold = int(str(cpu).rstrip("m")), spec["threshold"]
     assert value > threshold if spec["comparison"] == "GreaterThan" else value < threshold, "acted without a breach"
     after = world.replicas
     if spec["action"] != "scale":
@@ -169,7 +175,7 @@ def test_a_second_pass_at_once_changes_nothing(spec: dict[str, Any], happenings:
     world = made(spec, {})
     for step in happenings:
         happen(world, step.event if step.event != "vanish" else "")
-        world.run(step.wait, cpu=step.cpu)
+        world.run(step.wait, cpu=step.cpu(spec))
         if world.crash_after is not None or world.plan.get("requeue") == "5s":
             world.crash_after = None
             world.run()  # makes up for what was interrupted

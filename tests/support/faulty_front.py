@@ -1,7 +1,7 @@
 """A TLS front before the API server that injects faults: errors, lost answers, watches that break or fall silent.
 
-What happens to which request is for a plan to say: ``Seeded`` throws dice from a seed, ``Scripted`` follows a list.
-Everything that was injected is counted, by who asked and by kind.
+What happens to which request is for a plan to say: ``Seeded`` throws dice from a seed, ``Scripted`` follows a list,
+``holding.Holding`` stops one write of a play. Everything that was injected is counted, by who asked and by kind.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ _STATUS = {
 }
 ANSWERS = tuple(_STATUS)
 CUTS = ("refused", "answer lost", "half an answer")
+HELD = "held"
+"""The request waits at the front, and goes on when it is let go; that of a client that dies meanwhile never does."""
+ANSWER_HELD = "answer held"
+"""The request goes on, its answer waits at the front."""
 STREAMS = ("dropped", "half a line", "ERROR 410", "ERROR 500", "half-open")
 """What may happen to a watch that has begun. A half-open one stays open and says nothing more."""
 
@@ -74,6 +78,12 @@ class Call:
     where: str
     token: str
     moment: float
+
+    @property
+    def namespace(self) -> str:
+        """The namespace in the path; empty where there is none."""
+        found = re.search(r"/namespaces/([^/]+)/", self.path)
+        return found[1] if found else ""
 
 
 Plan = Callable[[Call], str | None]
@@ -124,6 +134,8 @@ class FaultyFront:
     port: int = 0
     faults: Counter[tuple[str, str]] = field(default_factory=Counter)
     calls: list[Call] = field(default_factory=list)
+    held: list[Call] = field(default_factory=list)
+    """What waits at the front, or has."""
     _life: _Life | None = None
 
     def __enter__(self) -> FaultyFront:
@@ -146,6 +158,11 @@ class FaultyFront:
         config["clusters"][0]["cluster"] = named
         path.write_text(yaml.safe_dump(config))
         return path
+
+    def let_go(self) -> None:
+        """Let all that is held go on."""
+        assert self._life is not None
+        self._life.let_go()
 
     @property
     def injected(self) -> int:
@@ -182,6 +199,7 @@ class _Life:
         self._context = context
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="faulty front", daemon=True)
+        self._gate = asyncio.Event()
 
     def start(self) -> int:
         self._thread.start()
@@ -192,6 +210,17 @@ class _Life:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
+
+    def let_go(self) -> None:
+        def open_gate() -> None:
+            self._gate.set()
+            self._gate = asyncio.Event()
+
+        self._loop.call_soon_threadsafe(open_gate)
+
+    async def _hold(self, call: Call) -> None:
+        self._front.held.append(call)
+        await self._gate.wait()
 
     async def _start(self) -> int:
         trust = ssl.create_default_context(cafile=str(self._front.ca_file))
@@ -226,8 +255,13 @@ class _Life:
         body = await request.read()
         if fault == "silent":
             await asyncio.Event().wait()  # until the client has had enough of it
+        if fault == HELD:
+            await self._hold(call)
         with suppress(aiohttp.ClientError, OSError):
             async with self._forwarded(request, body) as answer:
+                if fault == ANSWER_HELD:
+                    await answer.read()
+                    await self._hold(call)
                 if "watch" in request.query and answer.status == 200:
                     return await self._stream(request, answer, fault)
                 return await self._whole(request, answer, fault)

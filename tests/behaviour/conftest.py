@@ -1,0 +1,123 @@
+"""One operator for the tests of this directory, with the shipped content, account and rights; a namespace for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from localcluster import Cluster
+from tests.behaviour.scene import SCALE, AuditLog, Scene
+from tests.roles.aitask_lab import ROOT, Lab
+from tests.roles.conftest import installed, space
+from tests.support.api import Api
+from tests.support.faulty_front import FaultyFront
+from tests.support.holding import Holding
+from tests.support.operator import OperatorProcess, Options
+
+__all__ = ["installed", "space"]
+
+StartOperator = Callable[..., OperatorProcess]
+
+
+def write_project(directory: Path, label: str) -> Path:
+    """The shipped watches.yaml, but for the time scale, the age of pods, and a label: others test on this cluster."""
+    (watch,) = yaml.safe_load((ROOT / "watches.yaml").read_text())
+    watch["vars"] = {"aitask_time_scale": SCALE, "aitask_min_pod_age_seconds": 10}
+    watch["selector"] = {"matchLabels": {"test.example.com/operator": label}}
+    directory.mkdir(parents=True)
+    (directory / "watches.yaml").write_text(yaml.safe_dump([watch]))
+    (directory / "roles").symlink_to(ROOT / "roles")
+    return directory
+
+
+def start_operator(
+    cluster: Cluster, directory: Path, kubeconfig: Path, *flags: str, label: str, namespaces: str = ""
+) -> OperatorProcess:
+    """An operator that looks at the tasks with that label."""
+    project = directory / "project"
+    if not project.exists():
+        write_project(project, label)
+    options = Options(
+        kubeconfig=kubeconfig,
+        work_dir=directory / "work",
+        flags=flags,
+        environment={"WATCH_NAMESPACE": namespaces},
+        path=(cluster.kubectl.parent,),
+    )
+    return OperatorProcess(project, options)
+
+
+@pytest.fixture(scope="session")
+def audit(cluster: Cluster) -> AuditLog:
+    return AuditLog(cluster.audit_log)
+
+
+@pytest.fixture(scope="package")
+def front(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyFront]:
+    """Between the operator and the API server; it lets everything pass but what a test wants held."""
+    with FaultyFront(cluster.server, cluster.ca_file, tmp_path_factory.mktemp("front")) as front:
+        front.plan = Holding()
+        yield front
+
+
+@pytest.fixture
+def holding(front: FaultyFront) -> Iterator[Holding]:
+    """The plan of the front. What still waits at the end of the test may go."""
+    assert isinstance(front.plan, Holding)
+    yield front.plan
+    front.let_go()
+
+
+@pytest.fixture(scope="package")
+def operator(
+    cluster: Cluster, installed: Path, front: FaultyFront, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
+    """The operator. It must end well, and not have logged a traceback."""
+    directory = tmp_path_factory.mktemp("shared")
+    kubeconfig = front.kubeconfig(installed, directory / "kubeconfig")
+    operator = start_operator(cluster, directory, kubeconfig, label="shared")
+    try:
+        operator.wait_ready()
+        yield operator
+        assert operator.stop() == 0
+        assert operator.complaints() == []
+    finally:
+        operator.clean_up()
+
+
+@pytest.fixture
+def api(cluster: Cluster) -> Api:
+    return Api(cluster.server, cluster.ca_file, (cluster.directory / "admin.token").read_text())
+
+
+@pytest.fixture
+def scene(space: Lab, api: Api, audit: AuditLog, operator: OperatorProcess) -> Iterator[Scene]:
+    """An empty namespace that the operator watches."""
+    scene = Scene(space, api, audit)
+    scene.operator = operator
+    api.checks.append(operator.check_alive)
+    yield scene
+    scene.metrics.end()
+
+
+@pytest.fixture
+def web(scene: Scene) -> Scene:
+    """With a Deployment `web` in it, three pods, ready."""
+    scene.web()
+    return scene
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
+    """A test that fails shows the end of the operator's log."""
+    report = yield
+    operator = getattr(item, "funcargs", {}).get("operator") or getattr(
+        getattr(item, "funcargs", {}).get("scene"), "operator", None
+    )
+    if report.failed and operator is not None:  # type: ignore[attr-defined]
+        report.sections.append(("operator", operator.log_tail(30)))  # type: ignore[attr-defined]
+    return report

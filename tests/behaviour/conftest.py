@@ -17,6 +17,7 @@ from tests.support.api import Api
 from tests.support.faulty_front import FaultyFront
 from tests.support.holding import Holding
 from tests.support.operator import OperatorProcess, Options
+from tests.support.waiting import until
 
 __all__ = ["installed", "space"]
 
@@ -82,6 +83,7 @@ def operator(
     operator = start_operator(cluster, directory, kubeconfig, label="shared")
     try:
         operator.wait_ready()
+        until(lambda: operator.records("warm runs are ready"), "runs are warm", 180, [operator.check_alive])
         yield operator
         assert operator.stop() == 0
         assert operator.complaints() == []

@@ -148,14 +148,7 @@ def test_what_the_server_would_refuse_is_not_begun(web: Scene) -> None:
         "spec": {
             "matchConstraints": {
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": web.namespace}},
-                "resourceRules": [
-                    {
-                        "apiGroups": ["apps"],
-                        "apiVersions": ["v1"],
-                        "operations": ["UPDATE"],
-                        "resources": ["deployments"],
-                    }
-                ],
+                "resourceRules": [{**rule, "apiVersions": ["v1"], "operations": ["UPDATE"]}],
             },
             "validations": [{"expression": "object.spec.replicas <= 3", "message": "three are enough"}],
         },

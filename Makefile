@@ -76,12 +76,17 @@ contracts: venv ## Import contracts: which layer may import which
 .PHONY: test-unit
 test-unit: venv collections ## Tests that need no API server (ARGS="-k name" chooses)
 	$(stage) 'tests without an API server'
-	$(CONTENT_ENV) .venv/bin/pytest -m "not apiserver" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest -m "not apiserver and not prometheus" $(ARGS)
 
 .PHONY: test-apiserver
 test-apiserver: venv collections cluster-build ## Tests on a real API server, roles included (ARGS="-k name" chooses)
 	$(stage) 'tests on a real API server'
-	$(CONTENT_ENV) .venv/bin/pytest -m apiserver $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest -m "apiserver and not prometheus" $(ARGS)
+
+.PHONY: test-prometheus
+test-prometheus: venv collections cluster-build ## A task on a query of a real Prometheus (the program, or Debian's package of it); not part of test
+	$(stage) 'a real Prometheus'
+	$(CONTENT_ENV) .venv/bin/pytest -m prometheus tests/roles $(ARGS)
 
 .PHONY: format
 format: venv ## Bring the Python code into the common form

@@ -162,6 +162,7 @@ class Lab:
             "ANSIBLE_ROLES_PATH": str(ROOT / "roles"),
             "ANSIBLE_COLLECTIONS_PATH": f"{ROOT / '.collections'}:{ROOT / 'src/ansible_operator/collections'}",
             "ANSIBLE_LOCAL_TEMP": str(self.directory / "tmp"),
+            "ANSIBLE_REMOTE_TEMP": str(self.directory / "remote"),
             "ANSIBLE_NOCOLOR": "1",
         }
         program = [sys.executable, "-m", "ansible", "playbook", "-v", "-i", "localhost,", str(play)]
@@ -185,7 +186,7 @@ class Lab:
             for entry in entries
             if (e := entry.get("objectRef"))
             and entry["user"]["username"] == user
-            and f"namespaces/{self.namespace}/" in entry["requestURI"]
+            and any(f"namespaces/{name}/" in entry["requestURI"] for name in (self.namespace, ACCOUNT[0]))
         ]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +58,20 @@ def lab(space: Lab) -> Lab:
     space.settled()
     space.start_clock()
     return space
+
+
+@pytest.fixture
+def write_configuration(space: Lab) -> Iterator[Callable[[Any], None]]:
+    """Write the operator's configuration, a text or what becomes one; what is shipped comes back at the end."""
+    meta = {"name": "aitask-operator-config", "namespace": ACCOUNT[0]}
+    shipped = json.loads(space.kubectl("get", "configmap", meta["name"], "-n", meta["namespace"], "-o", "json"))["data"]
+
+    def write(config: Any) -> None:
+        # By apply, as it was made: a patch would make it somebody else's, and the next apply a conflict.
+        data = {"config.yaml": config if isinstance(config, str) else json.dumps(config)}
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+        apply = ("apply", "--server-side", "--force-conflicts", "-n", meta["namespace"], "-f", "-")
+        space.kubectl(*apply, manifest=manifest)
+
+    yield write
+    write(shipped["config.yaml"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from aitask_rules.config import Config, parse_config
 
 from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab
 from tests.unit.roles.aitask_simulation import World
@@ -126,21 +127,49 @@ def test_only_an_approver_may_approve(space: Lab) -> None:
     assert "may not patch deployment" in space.kubectl(*edit, check=False, user="approver")
 
 
-def test_the_operator_has_no_wildcard_and_reads_no_secret(space: Lab) -> None:
+def test_the_operator_has_no_wildcard_and_reads_no_secret_but_that_of_its_providers(space: Lab) -> None:
     roles = [found for found in rendered(space, "default") if found["kind"] in ("ClusterRole", "Role")]
-    own = [found for found in roles if found["metadata"]["name"].endswith(("manager-role", "leader-election-role"))]
-    assert len(own) == 2
+    names = ("manager-role", "leader-election-role", "providers-role")
+    own = [found for found in roles if found["metadata"]["name"].endswith(names)]
+    assert len(own) == 3
     for rule in [rule for found in own for rule in found["rules"]]:
         assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"]
-        assert "secrets" not in rule["resources"]
+        if "secrets" in rule["resources"]:
+            assert (rule["verbs"], rule["resourceNames"]) == (["get"], ["aitask-operator-providers"])
     who = "system:serviceaccount:" + ":".join(ACCOUNT)
     for verb, what in (
         ("list", "secrets"),
         ("delete", "deployments"),
         ("create", "deployments"),
         ("create", "aitasks"),
+        ("get", "secrets/aitask-operator-providers"),
     ):
         assert space.kubectl("auth", "can-i", verb, what, check=False, user=who).strip().startswith("no")
+    for verb, what, answer in (
+        ("get", "secrets/aitask-operator-providers", "yes"),
+        ("get", "configmaps/aitask-operator-config", "yes"),
+        ("get", "secrets/another", "no"),
+        ("list", "secrets", "no"),
+        ("list", "configmaps", "no"),
+        ("update", "configmaps/aitask-operator-config", "no"),
+    ):
+        said = space.kubectl("auth", "can-i", verb, what, "-n", ACCOUNT[0], check=False, user=who)
+        assert said.strip().startswith(answer), (verb, what)
+
+
+def test_the_configuration_that_is_shipped_is_good_and_opens_nothing(space: Lab) -> None:
+    kinds = {(found["kind"], found["metadata"]["name"]): found for found in rendered(space, "default")}
+    shipped = kinds["ConfigMap", "aitask-operator-config"]
+    assert shipped["metadata"]["namespace"] == ACCOUNT[0]
+    assert parse_config(shipped["data"]["config.yaml"]) == Config()
+
+
+def test_the_example_in_its_comments_is_good(space: Lab) -> None:
+    lines = (ROOT / "config" / "manager" / "config.yaml").read_text().splitlines()
+    begin = lines.index("#   providers:")
+    example = "\n".join(line[4:] for line in lines[begin : lines.index("apiVersion: v1")])
+    found = parse_config(example)
+    assert (set(found.prometheus), set(found.webhook)) == ({"default"}, {"on-call"})
 
 
 def test_the_deployment_satisfies_the_restricted_pod_security_standard(space: Lab) -> None:

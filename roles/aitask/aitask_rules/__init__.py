@@ -1,10 +1,12 @@
 """The rules by which an AITask decides. Pure: no I/O, no clock, no Ansible; the same world gives the same plan.
 
 What belongs here is everything that could decide wrongly. Reading and writing the cluster is left to the tasks of the
-role, which know nothing of thresholds. The one way in is `plan_pass`.
+role, which know nothing of thresholds. The one way in is `plan_pass`; the rest says
+what its reads need to know.
 """
 
 from .passes import plan_pass, report_failure
+from .providers import bearer_token, find_provider, query_url
 from .target import pod_selectors
 
-__all__ = ["plan_pass", "pod_selectors", "report_failure"]
+__all__ = ["bearer_token", "find_provider", "plan_pass", "pod_selectors", "query_url", "report_failure"]

@@ -43,6 +43,8 @@ class Spec:
     container: str
     aggregation: str
     window: float
+    provider: str
+    query: str
     interval: float
     suspend: bool
     dry_run: bool
@@ -60,6 +62,7 @@ class Spec:
     container_to_raise: str
     raises: tuple[Raise, ...]
     on_change_only: bool
+    webhook: str
     has_template: bool
     diagnosis: str = ""
     """Name of the model provider that action diagnose asks; `action` is then what is done without an answer."""

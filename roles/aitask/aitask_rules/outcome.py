@@ -10,6 +10,7 @@ from .events import about_act, about_task
 from .gates import cooldown, hourly
 from .memory import note, recent, status_patch
 from .model import Act, Condition, Hold, Spec, State, Target, Verdict, Wish
+from .notice import News, delivery_words, notice
 from .proposal import carried_out
 from .report import Ending, Pass, back_off, conclude, next_look, status_of
 from .target import LAST_ACTION, parse_target
@@ -45,11 +46,14 @@ def rehearsal(act: Act) -> dict[str, Any]:
 def intent(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> dict[str, Any]:
     """The act, and the status that says it is about to be done."""
     spec = wish.spec
-    plan: dict[str, Any] = {"next": "act", "how": "patch", "definition": act.patch}
+    plan: dict[str, Any] = {"next": "act", "how": "patch", "definition": act.patch, "notice": {}}
     if act.patch is None:
         text = f"{evaluation.measured} on {wish.target.name}"
         plan["definition"] = about_act(here.task, wish.target, _EVENTS[act.type], text, "Warning", act.time, act.id)
         plan["how"] = "notify"
+        if spec.webhook:
+            news = News("Breached", act.id, text, act.time)
+            plan["notice"] = notice(spec, here.task, wish.target, evaluation.state, news)
     state = replace(evaluation.state, last_action=_entry(wish, evaluation, act, "Started", act.reason))
     if act.leaves and act.leaves not in state.rolled_back_from:
         # Written before the act: after a crash nobody would know which template was left.
@@ -87,7 +91,8 @@ def finish(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, result: Map
     if act.leaves:
         state = replace(state, rolled_back_from=tuple(dict.fromkeys([*state.rolled_back_from, act.leaves])))
     said = wait_words(replace(wish, state=state))
-    message = f"{evaluation.measured}, {act.words}{said}"
+    told_webhook = "" if wish.spec.mutates else delivery_words(wish.spec, here.task.namespace, here.reads)
+    message = f"{evaluation.measured}, {act.words}{told_webhook}{said}"
     entry = _entry(wish, evaluation, act, "Succeeded", act.reason, message)
     state = replace(
         state, last_action=entry, history=note(state, entry, wish.spec.history_limit), next_action=_until(wish, state)

@@ -7,7 +7,8 @@ the calls:
     observe   read the target (and, where `reads` says so, its pods and their metrics)
     permit    an act is wanted and nothing known forbids it: read the rivals, the guard, and what `reads` says
     rehearse  ask the server whether it would take the act
-    act       write `intent`, then do the act
+    act       write `intent`, then do the act, and send `notice` to the webhook if there is one
+    deliver   send `notice` to the webhook
     report    write `status`, tell `events`, come back after `requeue` (empty: only an event brings the task back)
     stop      write nothing
 """
@@ -21,6 +22,7 @@ from .evaluate import UNAVAILABLE_AFTER, Evaluation, Moment, evaluate, is_due
 from .events import about_act
 from .gates import first_hold, gates_after_reads, gates_before_reads, guard_absent
 from .model import Act, Condition, Hold, Spec, State, Target, Wish
+from .notice import News, delivery_words, notice
 from .outcome import finish, held, intent, recover, rehearsal, rehearsed
 from .proposal import needs_approval, review, settle, withdraw
 from .report import Ending, Pass, conclude, open_pass, retry_wait
@@ -155,6 +157,10 @@ def _act(here: Pass, wish: Wish, evaluation: Evaluation) -> Plan:
 
 def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, moment: Moment) -> Plan:
     state = evaluation.state
+    over = _is_over(here, evaluation)
+    if over and spec.webhook and not spec.dry_run and "webhooks" not in here.reads:
+        news = News("Cleared", str(state.last_action.get("id", "")), evaluation.measured, here.now)
+        return {"next": "deliver", "notice": notice(spec, here.task, target, state, news)}
     conditions = list(evaluation.conditions.values())
     missing = "MetricsAvailable" in evaluation.conditions and state.missing > 0
     if moment.due or moment.fresh or evaluation.conditions:
@@ -175,18 +181,23 @@ def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mom
     if state.missing and spec.on_missing == "Hold":
         wait = retry_wait(here, "MetricsAvailable", spec.interval)
     ready = _ready(here, spec, state, evaluation.measured, conditions)
-    return conclude(
-        here, spec, state, target, ready, Ending(wait=wait, events=_all_clear(here, spec, target, evaluation))
-    )
+    told = _all_clear(here, spec, target, evaluation) if over else []
+    return conclude(here, spec, state, target, ready, Ending(wait=wait, events=told))
+
+
+def _is_over(here: Pass, evaluation: Evaluation) -> bool:
+    """Whether this pass sees the end of a breach that was told."""
+    now = evaluation.conditions.get("ThresholdBreached")
+    return now is not None and now.status == "False" and _told(here, evaluation)
 
 
 def _all_clear(here: Pass, spec: Spec, target: Target, evaluation: Evaluation) -> list[Any]:
     """A notification that the breach is over, where there was one that it had begun."""
-    now = evaluation.conditions.get("ThresholdBreached")
-    if now is None or now.status != "False" or not _told(here, evaluation):
-        return []
+    text = evaluation.measured
+    if not spec.dry_run:
+        text += delivery_words(spec, here.task.namespace, here.reads)
     key = str(evaluation.state.last_action.get("id", ""))
-    return about_act(here.task, target, "ThresholdCleared", evaluation.measured, "Normal", here.now, key)
+    return about_act(here.task, target, "ThresholdCleared", text, "Normal", here.now, key)
 
 
 def _ready(here: Pass, spec: Spec, state: State, measured: str, conditions: list[Condition]) -> Iterator[Condition]:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from .model import Sample, Spec, Target
+from .prometheus import query_sample
 from .spec import UTILISATION
 from .values import items, mapping, parse_quantity, parse_time
 
@@ -17,7 +18,7 @@ def take_sample(spec: Spec, target: Target, reads: Mapping[str, Any], now: datet
     """`reads` holds the results of the read tasks under `pods` and `metrics`; `young` is the age in seconds below which
     the use of a pod says nothing yet."""
     if spec.metric == "Prometheus":
-        return Sample(None, "ProviderNotFound", "Prometheus queries are not available in this version")
+        return query_sample(spec, target.namespace, reads)
     if spec.metric == "UnavailableReplicas":
         missing = max(0, target.replicas - target.available)
         return Sample(Fraction(missing), message=f"{target.available} of {target.replicas} available")
@@ -33,7 +34,11 @@ def take_sample(spec: Spec, target: Target, reads: Mapping[str, Any], now: datet
 def needed_reads(spec: Spec) -> dict[str, bool]:
     """What a sample of this metric has to read besides the target."""
     used = spec.metric in UTILISATION
-    return {"pods": used or spec.metric == "ContainerRestarts", "metrics": used}
+    return {
+        "pods": used or spec.metric == "ContainerRestarts",
+        "metrics": used,
+        "query": spec.metric == "Prometheus",
+    }
 
 
 def _listed(result: Mapping[str, Any], what: str) -> list[Pod] | Sample:

@@ -28,6 +28,7 @@ class SpecError(ValueError):
 def parse_spec(raw: Mapping[str, Any], time_scale: float = 1.0) -> Spec:
     """`time_scale` stretches every duration; it is 1 but in tests."""
     metric, evaluation = mapping(raw.get("metric")), mapping(raw.get("evaluation"))
+    prometheus = mapping(metric.get("prometheus"))
     policy, notify = mapping(raw.get("policy")), mapping(raw.get("notify"))
     asked = _action(raw.get("action"))
     diagnose = mapping(raw.get("diagnose"))
@@ -45,6 +46,8 @@ def parse_spec(raw: Mapping[str, Any], time_scale: float = 1.0) -> Spec:
         container=str(metric.get("container") or ""),
         aggregation=_choice(metric, "aggregation", "Average", ("Average", "Max"), "metric."),
         window=_number(metric, "windowSeconds", 300, 1) * time_scale,
+        provider=str(prometheus.get("providerRef") or "default"),
+        query=str(prometheus.get("query") or ""),
         interval=_number(raw, "intervalSeconds", 60, 1) * time_scale,
         suspend=raw.get("suspend") is True,
         dry_run=raw.get("dryRun") is True,
@@ -61,6 +64,7 @@ def parse_spec(raw: Mapping[str, Any], time_scale: float = 1.0) -> Spec:
         to_revision=_optional(mapping(raw.get("rollback")), "toRevision"),
         **_growth(mapping(raw.get("patchResources")), asked),
         on_change_only=notify.get("onChangeOnly") is not False,
+        webhook=str(notify.get("webhookRef") or ""),
         has_template="template" in raw and raw["template"] is not None,
         diagnosis=str(diagnose.get("providerRef") or "default") if asked == "diagnose" else "",
     )
@@ -77,6 +81,8 @@ def _check(spec: Spec) -> None:
         raise SpecError("InvalidSpec", "scale.minReplicas must not be greater than scale.maxReplicas")
     if spec.on_missing == "Breach" and spec.mutates:
         raise SpecError("InvalidSpec", "evaluation.onMissingData Breach is only allowed with action notify")
+    if spec.metric == "Prometheus" and not spec.query.strip():
+        raise SpecError("InvalidSpec", "metric.prometheus.query must be a query in PromQL")
     used = spec.comparison == "GreaterThan" and spec.metric in UTILISATION
     always = used or spec.comparison == "GreaterThanOrEqual"
     if spec.threshold == 0 and always:

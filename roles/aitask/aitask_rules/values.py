@@ -27,7 +27,9 @@ def parse_quantity(text: Any) -> Fraction | None:
 
 
 def format_value(value: Fraction) -> str:
-    """At most three decimals, for people; comparisons use the exact value."""
+    """At most three decimals, for people; comparisons use the exact value. What has no end of digits is shortened."""
+    if abs(value) >= 10**15:
+        return f"{float(value):.6g}"
     return f"{float(value):.3f}".rstrip("0").rstrip(".")
 
 
@@ -64,6 +66,13 @@ def mapping(value: Any) -> Mapping[str, Any]:
 
 def items(value: Any) -> Sequence[Any]:
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+
+
+def one_line(text: Any, limit: int) -> str:
+    """Words of others, as they may stand in a status: on one line, cut, and no template to any version of Ansible."""
+    words = " ".join("".join(sign if sign.isprintable() else " " for sign in str(text)[: 8 * limit]).split())
+    words = words.replace("{{", "{ {").replace("{%", "{ %").replace("{#", "{ #")
+    return words if len(words) <= limit else f"{words[: limit - 1]}…"
 
 
 def whole(value: Any) -> int:

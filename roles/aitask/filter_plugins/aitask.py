@@ -49,8 +49,28 @@ def _selectors(deployment: Mapping[str, Any]) -> Any:
     return _rules().pod_selectors(deployment)
 
 
+def _provider(configuration: Mapping[str, Any], kind: str, name: str, namespace: str) -> Any:
+    """Whom to ask: `url`, `secret`, `key`, `ca`; all empty if nobody."""
+    return _rules().find_provider(configuration, kind, str(name), str(namespace))
+
+
+def _query_url(base: str, query: str) -> Any:
+    return _rules().query_url(str(base), str(query))
+
+
+def _token(secret: Mapping[str, Any], key: str) -> Any:
+    return _rules().bearer_token(secret, str(key))
+
+
 class FilterModule:
     """What Ansible asks for."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        return {"aitask_plan": _plan, "aitask_failure": _failure, "aitask_pod_selectors": _selectors}
+        return {
+            "aitask_plan": _plan,
+            "aitask_failure": _failure,
+            "aitask_pod_selectors": _selectors,
+            "aitask_provider": _provider,
+            "aitask_query_url": _query_url,
+            "aitask_token": _token,
+        }

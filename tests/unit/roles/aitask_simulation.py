@@ -65,6 +65,11 @@ class World:
         self.events: list[dict[str, Any]] = []
         self.writes = 0
         self.plan: dict[str, Any] = {}
+        self.configuration: str | None = None
+        self.answer: dict[str, Any] = {"skipped": True}
+        self.queries = 0
+        self.delivery: dict[str, Any] = {"status": 200, "body": ""}
+        self.notices: list[dict[str, Any]] = []
         self.crash_after: str | None = None
         self.refusal: dict[str, Any] | None = None
         self.refuses: tuple[bool, ...] = (True, False)
@@ -114,13 +119,11 @@ class World:
         task = self._task()  # one pass works on one copy, as a run does
         plan = self._read(task, reads)
         if plan["next"] == "act":
-            if plan["intent"]:
-                self._write(plan["intent"])
-            if self.crash_after == "intent":
+            if not self._acted(plan, reads):
                 return self
-            reads["act"] = self._do(plan)
-            if self.crash_after == "act":
-                return self
+            plan = self._plan(task, reads)
+        if plan["next"] == "deliver":
+            reads |= self._deliver(plan["notice"])
             plan = self._plan(task, reads)
         if plan["next"] == "report":
             self.events.extend(plan["events"])
@@ -133,7 +136,7 @@ class World:
         """The plan after all that changes nothing, and in `reads` what it was made from."""
         plan = self._plan(task, reads)
         if plan["next"] == "observe":
-            reads |= self._observe()
+            reads |= self._observe(plan["reads"]["query"])
             plan = self._plan(task, reads)
         if plan["next"] == "permit":
             reads |= self._permit(plan["reads"])
@@ -154,6 +157,17 @@ class World:
         if wanted["history"]:
             reads["history"] = {"resources": self.replica_sets}
         return reads
+
+    def _acted(self, plan: dict[str, Any], reads: dict[str, Any]) -> bool:
+        """False if the pass crashes on the way."""
+        if plan["intent"]:
+            self._write(plan["intent"])
+        if self.crash_after == "intent":
+            return False
+        reads["act"] = self._do(plan)
+        if plan["notice"]:
+            reads |= self._deliver(plan["notice"])
+        return self.crash_after != "act"
 
     def settle(self) -> World:
         """What the Deployment controller does after a change."""
@@ -187,7 +201,19 @@ class World:
         assert plan == plan_pass(world), "same input, another plan"
         return plan
 
-    def _observe(self) -> dict[str, Any]:
+    def _configured(self) -> dict[str, Any]:
+        """The ConfigMap as its task finds it."""
+        data = {"config.yaml": self.configuration}
+        return {"resources": [] if self.configuration is None else [{"data": data}]}
+
+    def _deliver(self, notice: dict[str, Any]) -> dict[str, Any]:
+        self.notices.append(notice)
+        return wanted({"webhooks": self._configured(), "delivery": self.delivery})
+
+    def _observe(self, asks: bool = False) -> dict[str, Any]:
+        if asks:
+            self.queries += 1
+            return self._observe() | wanted({"configuration": self._configured(), "answer": self.answer})
         if self.deployment is None:
             return {"deployment": {"resources": []}, "pods": {"skipped": True}, "metrics": {"skipped": True}}
         count = self.replicas
@@ -235,6 +261,11 @@ class World:
         self.deployment = changed
         self.acts.append({"time": self.now, "replicas": changed["spec"]["replicas"]})
         return {"result": copy.deepcopy(changed), "changed": True}
+
+
+def wanted(results: dict[str, Any]) -> dict[str, Any]:
+    """Without those of tasks that were skipped."""
+    return {name: result for name, result in results.items() if not result.get("skipped")}
 
 
 def strategic(target: Any, patch: Any) -> Any:

@@ -1,0 +1,46 @@
+"""Requests to providers: what to send, and what the tasks that send it need to know."""
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from .config import ConfigError, read_config
+from .values import items, mapping
+
+NOTHING = {"url": "", "secret": "", "key": "", "ca": ""}
+_EVALUATION_SECONDS = 5
+
+
+def find_provider(configuration: Mapping[str, Any], kind: str, name: str, namespace: str) -> dict[str, str]:
+    """`url`, `secret` (name of a Secret, may be empty), `key` in it and `ca` (PEM, may be empty); all empty where there
+    is nobody to ask. Why there is nobody is for the judgement to say, which is given the same configuration."""
+    try:
+        found = read_config(configuration).provider(kind, name, namespace)
+    except ConfigError:
+        return dict(NOTHING)
+    if found is None:
+        return dict(NOTHING)
+    return {"url": found.url, "secret": found.secret, "key": found.key, "ca": found.ca}
+
+
+def query_url(base: str, query: str) -> str:
+    """An instant query by Prometheus' HTTP API. Two series are enough to know that there is more than one (servers that
+    know no `limit` ignore it), and nobody waits for an evaluation that takes longer than the timeout."""
+    asked = urlencode({"query": query, "timeout": f"{_EVALUATION_SECONDS}s", "limit": "2"})
+    return f"{base}/api/v1/query?{asked}"
+
+
+def bearer_token(result: Mapping[str, Any], key: str) -> str:
+    """The token out of the result of the task that reads the Secret; empty if there is none that can be sent. A file's
+    last newline is no part of it."""
+    found = [mapping(entry) for entry in items(result.get("resources"))]
+    encoded = mapping(found[0].get("data")).get(key) if found else None
+    if not isinstance(encoded, str):
+        return ""
+    try:
+        token = b64decode(encoded, validate=True).decode("ascii").strip()
+    except (Base64Error, UnicodeDecodeError, ValueError):
+        return ""
+    return token if token.isprintable() and " " not in token else ""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from .config import ConfigError, read_config
 from .memory import recent
 from .model import Hold, Wish
 from .spec import SpecError, parse_spec
@@ -51,11 +52,21 @@ def gates_after_reads(wish: Wish, reads: Mapping[str, Any]) -> Iterator[Hold | N
 
 
 def guard_absent(reads: Mapping[str, Any], required: bool) -> str:
-    """Why the guard does not stand, so that the operator only observes; empty if it does, or need not."""
-    if not required or _found(reads, "guard"):
+    """Why the guard does not stand, so that the operator only observes; empty if it does, or need not.
+
+    `required` is what whoever runs the role says, `settings` among the reads the configuration of the operator."""
+    if not required or _found(reads, "guard") or not _requires_guard(mapping(reads.get("settings"))):
         return ""
     text = f"the admission guard {GUARD} is not installed, so anyone could act through a task on what he may not touch"
     return f"{text}; install config/guard, or set requireGuard: false"
+
+
+def _requires_guard(settings: Mapping[str, Any]) -> bool:
+    """Only a configuration without a fault can do without it."""
+    try:
+        return read_config(settings).require_guard
+    except ConfigError:
+        return True
 
 
 def _found(reads: Mapping[str, Any], name: str) -> Sequence[Any]:

@@ -61,6 +61,7 @@ class World:
         self.replica_sets: list[dict[str, Any]] = []
         self.guard = True
         self.require_guard = True
+        self.settings: dict[str, Any] = {"resources": []}
         self.acts: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
         self.writes = 0
@@ -150,6 +151,7 @@ class World:
         reads: dict[str, Any] = {
             "rivals": {"resources": [self._task(), *self.others]},
             "guard": {"resources": [{}] if self.guard else []},
+            "settings": self.settings,
         }
         if wanted["autoscalers"]:
             reads["autoscalers"] = {"resources": self.autoscalers}

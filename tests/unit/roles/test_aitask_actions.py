@@ -283,9 +283,17 @@ def test_without_the_guard_the_operator_only_observes() -> None:
     assert (world.condition("ActionPermitted"), world.acts) == (("False", "GuardAbsent"), [])
     assert "would scale web 3 -> 4" in world.message("ActionPermitted")
     assert "requireGuard: false" in world.message("ActionPermitted")
-    world.require_guard = False
+    world.settings = {"resources": [{"data": {"config.yaml": "requireGuard: no\nproviders: {prometheus: 1}\n"}}]}
+    assert world.run(60).acts == [], "a faulty file loosens nothing"
+    world.settings = {"resources": [{"data": {"config.yaml": "requireGuard: false\n"}}]}
     world.run(60)
     assert len(world.acts) == 1
+
+
+def test_whoever_runs_the_role_may_do_without_the_guard() -> None:
+    world = World()
+    world.guard = world.require_guard = False
+    assert len(world.run(cpu="95m").acts) == 1
 
 
 def test_notifying_needs_no_guard() -> None:

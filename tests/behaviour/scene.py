@@ -112,6 +112,8 @@ class Scene(Lab):
         self.api, self.audit, self.label = api, audit, label
         self.metrics = Feeder(api, self.namespace)
         self.operator: OperatorProcess | None = None
+        self.patience = 120.0
+        """Seconds to wait for anything; the machine may have much else to do."""
 
     # --- what the test does ---
 
@@ -133,6 +135,11 @@ class Scene(Lab):
         self.api.create(AITASK, AITASK.object(name, self.namespace, metadata=metadata, spec=full))
         return name
 
+    def settled(self, replicas: int = 3) -> None:
+        self.api.wait(
+            DEPLOYMENT, "web", self.namespace, lambda found: _is_settled(found, replicas), "settled", self.patience
+        )
+
     def edit(self, name: str = "t", **spec: Any) -> None:
         """A merge patch of the spec."""
         self.api.patch(AITASK, name, self.namespace, {"spec": spec})
@@ -147,7 +154,7 @@ class Scene(Lab):
 
     def wait(self, condition: Callable[[dict[str, Any]], Any], what: str, name: str = "t") -> dict[str, Any]:
         """The task, once the condition holds."""
-        return self.api.wait(AITASK, name, self.namespace, condition, what, 60)
+        return self.api.wait(AITASK, name, self.namespace, condition, what, self.patience)
 
     def sees(self, kind: str, status: str, reason: str, *words: str, name: str = "t") -> dict[str, Any]:
         """The status, once a condition of the task says so, with these words in its message."""
@@ -200,7 +207,7 @@ class Scene(Lab):
 
     def until_acts(self, count: int) -> list[dict[str, Any]]:
         """The acts, once there are that many."""
-        return until(lambda: self.acts() if len(self.acts()) >= count else [], f"{count} acts", 60, self.api.checks)
+        return until(lambda: self.acts() if len(self.acts()) >= count else [], f"{count} acts", self.patience, self.api.checks)
 
     def passes(self, name: str = "t") -> int:
         """Runs over a task that have ended."""
@@ -208,11 +215,20 @@ class Scene(Lab):
         return sum(run.namespace == self.namespace for run in self.operator.ended_runs(name))
 
     def until_passes(self, count: int, name: str = "t") -> None:
-        until(lambda: self.passes(name) >= count, f"{count} passes over {name}", 60, self.api.checks)
+        until(lambda: self.passes(name) >= count, f"{count} passes over {name}", self.patience, self.api.checks)
 
     def until_events(self, *expected: tuple[str, str]) -> None:
         """Once these are the Events of the operator: kind of the object and reason, sorted."""
-        until(lambda: self.events() == sorted(expected), f"events {expected}; there are {self.events()}", 30)
+        until(lambda: self.events() == sorted(expected), f"events {expected}; there are {self.events()}", self.patience)
+
+
+def _is_settled(deployment: dict[str, Any], replicas: int) -> bool:
+    """Nothing is rolling out, and as many pods as wanted are ready."""
+    status = deployment.get("status", {})
+    numbers = [status.get(key, 0) for key in ("replicas", "updatedReplicas", "availableReplicas")]
+    progress = {c["type"]: c["reason"] for c in status.get("conditions", [])}.get("Progressing")
+    seen = status.get("observedGeneration") == deployment["metadata"]["generation"]
+    return numbers == [replicas] * 3 and seen and progress == "NewReplicaSetAvailable"
 
 
 def requests(cpu: str = "100m", memory: str = "64Mi") -> dict[str, Any]:

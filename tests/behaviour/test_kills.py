@@ -59,6 +59,7 @@ def prepare(cluster: Cluster, api: Api, audit: AuditLog, name: str, label: str, 
     """A namespace with a Deployment of three."""
     api.create(NAMESPACE, NAMESPACE.object(name))
     scene = Scene(Lab(cluster, name, directory, directory), api, audit, label)
+    scene.patience = 300
     scene.web(settle=False)
     return scene
 
@@ -107,7 +108,7 @@ def run(front: FaultyFront, start: Any, account: Path, scenes: dict[tuple[str, s
             holding.hold(scene.namespace, STEPS[action].index(step) + 1, SIDES[side])
         scene.task(action=action, intervalSeconds=INTERVAL, **ALWAYS)
     killed = start(front.kubeconfig(account, front.work_dir / "kubeconfig"), *BUSY)
-    until(lambda: len(front.held) == len(CASES), "all writes are held", 240, [killed.check_alive])
+    until(lambda: len(front.held) == len(CASES), "all writes are held", 300, [killed.check_alive])
     unstopped = {action: scenes[action, "", ""] for action in STEPS}
     for scene in unstopped.values():
         scene.wait(is_done, "it is done")
@@ -116,10 +117,9 @@ def run(front: FaultyFront, start: Any, account: Path, scenes: dict[tuple[str, s
     held, front.plan = len(front.held), lambda call: None
     front.let_go()
     start(account).wait_ready()
-    for scene in scenes.values():
-        scene.wait(is_done, "it is done")
-    for scene in scenes.values():
-        scene.evaluated(1)
+    seen = {case: scene.wait(is_done, "it is done")["status"]["lastExecutionTime"] for case, scene in scenes.items()}
+    for case, scene in scenes.items():
+        scene.wait(lambda task, last=seen[case]: task["status"]["lastExecutionTime"] != last, "it was evaluated again")
     return Experiment({case: scene for case, scene in scenes.items() if case[1]}, writes, held)
 
 

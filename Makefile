@@ -93,6 +93,10 @@ format: venv ## Bring the Python code into the common form
 	.venv/bin/ruff check --fix --select I
 	.venv/bin/ruff format
 
+.PHONY: behaviour-doc
+behaviour-doc: venv ## Write docs/behaviour.md anew from the markers of the tests
+	$(PY) -m tests.behaviour.document
+
 ##@ Measurements (not part of the tests)
 
 .PHONY: bench

@@ -207,7 +207,9 @@ class Scene(Lab):
 
     def until_acts(self, count: int) -> list[dict[str, Any]]:
         """The acts, once there are that many."""
-        return until(lambda: self.acts() if len(self.acts()) >= count else [], f"{count} acts", self.patience, self.api.checks)
+        return until(
+            lambda: self.acts() if len(self.acts()) >= count else [], f"{count} acts", self.patience, self.api.checks
+        )
 
     def passes(self, name: str = "t") -> int:
         """Runs over a task that have ended."""

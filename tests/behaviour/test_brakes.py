@@ -138,7 +138,9 @@ def test_a_clock_that_jumps_stops_nothing_and_repeats_nothing(web: Scene) -> Non
     assert moment(web.evaluated(1)["lastExecutionTime"]) <= datetime.now(UTC)
     assert len(web.acts()) == 1
     before = web.wait(lambda task: True, "there")
-    web.api.patch(AITASK, "t", web.namespace, {"status": {"lastExecutionTime": stamp(datetime.now(UTC) - day)}}, "status")
+    web.api.patch(
+        AITASK, "t", web.namespace, {"status": {"lastExecutionTime": stamp(datetime.now(UTC) - day)}}, "status"
+    )
     web.evaluated(3)
     counts = [state["status"]["breaches"] for state in web.api.history(AITASK, "t", web.namespace, before)]
     assert all(now - then <= 1 for then, now in zip(counts, counts[1:], strict=False)), counts

@@ -112,15 +112,15 @@ def run(front: FaultyFront, start: Any, account: Path, scenes: dict[tuple[str, s
     unstopped = {action: scenes[action, "", ""] for action in STEPS}
     for scene in unstopped.values():
         scene.wait(is_done, "it is done")
-    writes = {action: [step_of(call) for call in holding.writes(scene.namespace)] for action, scene in unstopped.items()}
+    writes = {
+        action: [step_of(call) for call in holding.writes(scene.namespace)] for action, scene in unstopped.items()
+    }
     killed.kill()
-    held, front.plan = len(front.held), lambda call: None
-    front.let_go()
     start(account).wait_ready()
     seen = {case: scene.wait(is_done, "it is done")["status"]["lastExecutionTime"] for case, scene in scenes.items()}
     for case, scene in scenes.items():
         scene.wait(lambda task, last=seen[case]: task["status"]["lastExecutionTime"] != last, "it was evaluated again")
-    return Experiment({case: scene for case, scene in scenes.items() if case[1]}, writes, held)
+    return Experiment({case: scene for case, scene in scenes.items() if case[1]}, writes, len(front.held))
 
 
 def is_done(task: dict[str, Any]) -> bool:
@@ -192,13 +192,14 @@ def test_the_second_operator_finds_what_the_first_has_done(
             for number in range(2):
                 directory = tmp_path / str(number)
                 operators.append(
-                    start_operator(cluster, directory, kubeconfig, *election, label=scene.label, namespaces=scene.namespace)
+                    start_operator(
+                        cluster, directory, kubeconfig, *election, label=scene.label, namespaces=scene.namespace
+                    )
                 )
             leader = until(lambda: [o for o in operators if o.records("became leader")], "there is a leader", 60)[0]
             scene.task(**ALWAYS)
             until(lambda: front.held, "the act is done and its answer is held", 60, [leader.check_alive])
             leader.kill()
-            front.let_go()
             (other,) = [operator for operator in operators if operator is not leader]
             scene.sees("ActionPermitted", "False", "Cooldown", "next action not before")
             status = scene.evaluated()

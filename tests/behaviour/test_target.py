@@ -146,5 +146,3 @@ def test_breaches_stand_still_during_a_rollout(web: Scene) -> None:
     patch_template(web, nodeSelector=None)
     assert web.until_acts(1)[0]["spec"] == {"replicas": 4}
     assert web.status()["breaches"] >= 5
-
-

@@ -1,0 +1,121 @@
+"""What a task writes, how often, and what a pass costs."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.behaviour.scene import AITASK, ALWAYS, POD_METRICS, Scene
+from tests.support.api import conditions
+from tests.support.faulty_front import HELD, FaultyFront
+from tests.support.holding import Holding
+from tests.support.kinds import NAMESPACE
+from tests.support.operator import OperatorProcess
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
+
+FINALIZER = "test.example.com/stays"
+
+
+@pytest.mark.behaviour(
+    case="target namespace terminating",
+    sees="Events are refused there, which is no fault: the pass ends well, its status is written, nothing is tried "
+    "again, and the namespace goes",
+)
+def test_a_pass_in_a_namespace_that_is_being_deleted_ends_well(
+    web: Scene, operator: OperatorProcess, front: FaultyFront, holding: Holding
+) -> None:
+    holding.hold(web.namespace, 3, HELD)
+    web.task(**ALWAYS)
+    web.api.patch(AITASK, "t", web.namespace, {"metadata": {"finalizers": [FINALIZER]}})
+    until(lambda: any(call.namespace == web.namespace for call in front.held), "the first Event is held", 120)
+    web.api.delete(NAMESPACE, web.namespace)
+    web.wait(lambda task: task["metadata"].get("deletionTimestamp"), "it is being deleted")
+    front.let_go()
+    status = web.sees("ActionPermitted", "True", "Permitted", "scaled 3 -> 4")
+    assert (status["lastAction"]["result"], len(web.acts())) == ("Succeeded", 1)
+    refused = [entry for entry in web.audit.requests(web.namespace) if entry["objectRef"]["resource"] == "events"]
+    assert {entry["responseStatus"]["code"] for entry in refused if entry["verb"] == "create"} == {403}
+    until(lambda: len(operator.ended_runs("t")) == len(operator.runs("t")), "no pass is going on", 60)
+    assert operator.records("run failed", namespace=web.namespace) == []
+    assert web.passes() <= 2  # one, and one that sees that it is being deleted and writes nothing
+    web.api.patch(AITASK, "t", web.namespace, {"metadata": {"finalizers": None}})
+    web.api.wait_gone(NAMESPACE, web.namespace)
+
+
+@pytest.mark.behaviour(
+    case="argo-rollouts#3259: status grew until etcd refused it",
+    sees="history holds historyLimit entries, and no two equal ones in a row",
+)
+def test_the_history_is_bounded_and_says_nothing_twice(web: Scene) -> None:
+    web.task(historyLimit=3)
+    for _ in range(2):
+        web.use(None)
+        web.sees("MetricsAvailable", "False", "NoData")
+        web.use("NaN")
+        web.sees("MetricsAvailable", "False", "NotANumber")
+    web.evaluated(3)
+    task = web.wait(lambda task: True, "there")
+    told = [(entry["result"], entry["reason"]) for entry in task["status"]["history"]]
+    assert len(told) == 3
+    assert all(newer != older for newer, older in pairwise(told)), told
+    assert len(json.dumps(task)) < 64 * 1024
+    assert web.acts() == []
+
+
+@pytest.mark.behaviour(
+    case="garage-operator#351: own status timestamp triggers the loop",
+    sees="a steady task writes its status once an interval; lastTransitionTime stays",
+)
+def test_a_steady_task_writes_once_an_interval(web: Scene) -> None:
+    web.use("20m")
+    web.task()
+    web.sees("Ready", "True", "Evaluated", "cpu 20% <= 80% (3 pods)")
+    before = web.wait(lambda task: True, "there")
+    written = len(status_writes(web))
+    web.evaluated(6)
+    assert len(status_writes(web)) - written <= 7
+    after = web.wait(lambda task: True, "there")
+    assert {kind: entry["lastTransitionTime"] for kind, entry in conditions(before).items()} == {
+        kind: entry["lastTransitionTime"] for kind, entry in conditions(after).items()
+    }
+    assert (web.acts(), web.events()) == ([], [])
+
+
+def status_writes(scene: Scene) -> list[dict[str, Any]]:
+    return [e for e in scene.audit.requests(scene.namespace) if e["objectRef"].get("subresource") == "status"]
+
+
+@pytest.mark.behaviour(
+    case="what a pass costs",
+    sees="a healthy pass: at most 12 tasks and 6 requests; one that acts: its figures are printed by the test",
+)
+def test_a_healthy_pass_is_cheap(web: Scene, operator: OperatorProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    web.use("20m")
+    until(lambda: len(web.api.list(POD_METRICS, web.namespace)) == 3, "there are metrics", 60)
+    healthy, asked = cost(web, operator, "healthy")
+    acting, acted = cost(web, operator, "acts", **ALWAYS)
+    with capsys.disabled():
+        print(f"\nhealthy pass: {healthy} tasks, {len(asked)} requests")
+        print(f"acting pass: {acting} tasks, {len(acted)} requests, {acted}")
+    assert healthy <= 12
+    assert len(asked) <= 6, asked
+    assert [line for line in asked if line.split()[0] not in ("get", "list")] == ["patch aitasks/status"]
+    assert len(web.acts()) == 1
+
+
+def cost(scene: Scene, operator: OperatorProcess, name: str, **spec: Any) -> tuple[int, list[str]]:
+    """Tasks and requests of the first pass over a new task, which has no second one for a day."""
+    before = len(scene.audit.requests(scene.namespace))
+    scene.task(name, intervalSeconds=86400, **spec)
+    scene.until_passes(1, name)
+    (ended,) = operator.records("run succeeded", namespace=scene.namespace, name=name)
+    return ended["recap"]["localhost"]["ok"], [
+        f"{entry['verb']} {'/'.join(filter(None, (ref['resource'], ref.get('subresource'))))}"
+        for entry in scene.audit.requests(scene.namespace)[before:]
+        if (ref := entry["objectRef"])
+    ]

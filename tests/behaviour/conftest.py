@@ -1,4 +1,4 @@
-"""One operator for the tests of this directory, with the shipped content, account and rights; a namespace for each test."""
+"""One operator for the tests of this directory, with the shipped content, account and rights; a namespace for each."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs/behaviour.md"
 _HEAD = """# What a task does in odd situations
 
-Each row is a test on a real API server with the operator at work: acts are counted in the API server's audit log, never
-taken from the status. Conditions are written `Type=Status Reason`; their messages carry the numbers and, where something
-is held, the time it is held until.
+Each row is a test on a real API server with the operator at work: acts are counted in the API server's audit log,
+never taken from the status. Conditions are written `Type=Status Reason`; their messages carry the numbers and, where
+something is held, the time it is held until.
 
-Made from the tests by `make behaviour-doc`; a check fails where this file is not what the tests say, and where a row has
-no test.
+Made from the tests by `make behaviour-doc`; a check fails where this file is not what the tests say, and where a row
+has no test.
 """
 
 

@@ -1,4 +1,4 @@
-"""What a test of the behaviour of tasks works with: a namespace, its Deployment, its metrics, and what the operator did.
+"""What a test of the behaviour of tasks works with: a namespace, its Deployment, its metrics, what the operator did.
 
 The operator is not asked what it did: acts are counted in the API server's audit log.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -143,7 +144,7 @@ def test_a_clock_that_jumps_stops_nothing_and_repeats_nothing(web: Scene) -> Non
     )
     web.evaluated(3)
     counts = [state["status"]["breaches"] for state in web.api.history(AITASK, "t", web.namespace, before)]
-    assert all(now - then <= 1 for then, now in zip(counts, counts[1:], strict=False)), counts
+    assert all(now - then <= 1 for then, now in pairwise(counts)), counts
 
 
 def shift_times(scene: Scene, by: timedelta) -> None:

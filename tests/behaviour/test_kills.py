@@ -196,9 +196,9 @@ def test_the_second_operator_finds_what_the_first_has_done(
                         cluster, directory, kubeconfig, *election, label=scene.label, namespaces=scene.namespace
                     )
                 )
-            leader = until(lambda: [o for o in operators if o.records("became leader")], "there is a leader", 60)[0]
+            leader = until(lambda: [o for o in operators if o.records("became leader")], "there is a leader", 300)[0]
             scene.task(**ALWAYS)
-            until(lambda: front.held, "the act is done and its answer is held", 60, [leader.check_alive])
+            until(lambda: front.held, "the act is done and its answer is held", 300, [leader.check_alive])
             leader.kill()
             (other,) = [operator for operator in operators if operator is not leader]
             scene.sees("ActionPermitted", "False", "Cooldown", "next action not before")

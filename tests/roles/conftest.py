@@ -43,7 +43,7 @@ def space(cluster: Any, installed: Path, tmp_path: Path, request: pytest.Fixture
     lab = Lab(cluster, f"{words}-{uuid.uuid4().hex[:6]}", installed, tmp_path)
     lab.kubectl("create", "namespace", lab.namespace)
     yield lab
-    lab.kubectl("delete", "namespace", lab.namespace, "--wait=false")
+    lab.kubectl("delete", "namespace", lab.namespace, "--wait=false", "--ignore-not-found")
 
 
 @pytest.fixture

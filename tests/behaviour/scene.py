@@ -41,10 +41,10 @@ class AuditLog:
         self._rest = b""
         self._entries: list[dict[str, Any]] = []
 
-    def requests(self, namespace: str) -> list[dict[str, Any]]:
-        """Those for objects in a namespace, by runs; what the runtime asks for itself is left out."""
+    def requests(self, *namespaces: str) -> list[dict[str, Any]]:
+        """Those for objects in these namespaces ("": in none), by runs; the runtime's own are left out."""
         self._read_on()
-        return [entry for entry in self._entries if entry["objectRef"].get("namespace") == namespace]
+        return [entry for entry in self._entries if entry["objectRef"].get("namespace", "") in namespaces]
 
     def _read_on(self) -> None:
         with self._path.open("rb") as file:

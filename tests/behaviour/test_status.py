@@ -110,12 +110,12 @@ def test_a_healthy_pass_is_cheap(web: Scene, operator: OperatorProcess, capsys: 
 
 def cost(scene: Scene, operator: OperatorProcess, name: str, **spec: Any) -> tuple[int, list[str]]:
     """Tasks and requests of the first pass over a new task, which has no second one for a day."""
-    before = len(scene.audit.requests(scene.namespace))
+    before = len(scene.audit.requests(scene.namespace, ""))
     scene.task(name, intervalSeconds=86400, **spec)
     scene.until_passes(1, name)
     (ended,) = operator.records("run succeeded", namespace=scene.namespace, name=name)
     return ended["recap"]["localhost"]["ok"], [
         f"{entry['verb']} {'/'.join(filter(None, (ref['resource'], ref.get('subresource'))))}"
-        for entry in scene.audit.requests(scene.namespace)[before:]
+        for entry in scene.audit.requests(scene.namespace, "")[before:]
         if (ref := entry["objectRef"])
     ]

@@ -67,7 +67,7 @@ class Feeder(threading.Thread):
     ``shift`` is what the clock of the metrics server is ahead, in seconds.
     """
 
-    PERIOD = 0.3
+    PERIOD = 0.5
 
     def __init__(self, api: Api, namespace: str) -> None:
         super().__init__(name=f"metrics of {namespace}", daemon=True)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from localcluster import Cluster
-from tests.behaviour.conftest import start_operator
+from tests.behaviour.conftest import start_operator, wait_warm
 from tests.behaviour.scene import AITASK, ALWAYS, AuditLog, Scene
 from tests.roles.aitask_lab import ACCOUNT, Lab
 from tests.support.api import Api
@@ -103,11 +103,11 @@ def experiment(
 
 def run(front: FaultyFront, start: Any, account: Path, scenes: dict[tuple[str, str, str], Scene]) -> Experiment:
     front.plan = holding = Holding()
-    for (action, step, side), scene in scenes.items():
-        if step:
-            holding.hold(scene.namespace, STEPS[action].index(step) + 1, SIDES[side])
+    for action, step, side in CASES:
+        holding.hold(scenes[action, step, side].namespace, STEPS[action].index(step) + 1, SIDES[side])
+    killed = wait_warm(start(front.kubeconfig(account, front.work_dir / "kubeconfig"), *BUSY))
+    for (action, _, _), scene in scenes.items():
         scene.task(action=action, intervalSeconds=INTERVAL, **ALWAYS)
-    killed = start(front.kubeconfig(account, front.work_dir / "kubeconfig"), *BUSY)
     until(lambda: len(front.held) == len(CASES), "all writes are held", 300, [killed.check_alive])
     unstopped = {action: scenes[action, "", ""] for action in STEPS}
     for scene in unstopped.values():
@@ -197,6 +197,8 @@ def test_the_second_operator_finds_what_the_first_has_done(
                     )
                 )
             leader = until(lambda: [o for o in operators if o.records("became leader")], "there is a leader", 300)[0]
+            for operator in operators:
+                wait_warm(operator)
             scene.task(**ALWAYS)
             until(lambda: front.held, "the act is done and its answer is held", 300, [leader.check_alive])
             leader.kill()
@@ -222,6 +224,7 @@ def test_a_namespace_with_tasks_goes_without_the_operator(
     scene.web()
     operator = start_operator(cluster, tmp_path / "o", installed, label=scene.label, namespaces=scene.namespace)
     try:
+        wait_warm(operator)
         scene.task(**ALWAYS)
         task = scene.wait(is_done, "it has acted")
         assert "finalizers" not in task["metadata"]

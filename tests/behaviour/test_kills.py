@@ -39,6 +39,8 @@ SIDES = {"before": HELD, "after": ANSWER_HELD}
 CASES = [(action, step, side) for action, steps in STEPS.items() for step in steps for side in SIDES]
 INTERVAL = 150
 """Long enough for the machine to look at all tasks in an interval (scaled: 15 s)."""
+AT_ONCE = 3
+"""So many runs are on their way to the write at which they are held; more would be slower for a small machine."""
 BUSY = (f"--max-concurrent-reconciles={len(CASES) + len(STEPS)}", f"--max-concurrent-runs={len(CASES) + len(STEPS)}")
 ELECTION = (
     *("--leader-elect", f"--leader-election-namespace={ACCOUNT[0]}", "--leader-elect-lease-duration=6s"),
@@ -106,21 +108,25 @@ def run(front: FaultyFront, start: Any, account: Path, scenes: dict[tuple[str, s
     for action, step, side in CASES:
         holding.hold(scenes[action, step, side].namespace, STEPS[action].index(step) + 1, SIDES[side])
     killed = wait_warm(start(front.kubeconfig(account, front.work_dir / "kubeconfig"), *BUSY))
-    for (action, _, _), scene in scenes.items():
-        scene.task(action=action, intervalSeconds=INTERVAL, **ALWAYS)
+    writes = {action: unstopped(scenes[action, "", ""], action, holding) for action in STEPS}
+    for case in CASES:
+        scenes[case].task(action=case[0], intervalSeconds=INTERVAL, **ALWAYS)
+        begun = CASES.index(case) + 1
+        until(lambda least=begun - AT_ONCE: len(front.held) > least, f"{begun} are on their way", 300)
     until(lambda: len(front.held) == len(CASES), "all writes are held", 300, [killed.check_alive])
-    unstopped = {action: scenes[action, "", ""] for action in STEPS}
-    for scene in unstopped.values():
-        scene.wait(is_done, "it is done")
-    writes = {
-        action: [step_of(call) for call in holding.writes(scene.namespace)] for action, scene in unstopped.items()
-    }
     killed.kill()
     start(account).wait_ready()
     seen = {case: scene.wait(is_done, "it is done")["status"]["lastExecutionTime"] for case, scene in scenes.items()}
     for case, scene in scenes.items():
         scene.wait(lambda task, last=seen[case]: task["status"]["lastExecutionTime"] != last, "it was evaluated again")
     return Experiment({case: scene for case, scene in scenes.items() if case[1]}, writes, len(front.held))
+
+
+def unstopped(scene: Scene, action: str, holding: Holding) -> list[str]:
+    """The writes of a pass that nobody stops."""
+    scene.task(action=action, intervalSeconds=INTERVAL, **ALWAYS)
+    scene.wait(is_done, "it is done")
+    return [step_of(call) for call in holding.writes(scene.namespace)]
 
 
 def is_done(task: dict[str, Any]) -> bool:

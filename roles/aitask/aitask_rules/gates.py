@@ -5,7 +5,7 @@ is read only when an act is wanted: the rivals, the autoscalers and the guard.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from .config import ConfigError, read_config
@@ -33,12 +33,18 @@ def gates_before_reads(wish: Wish) -> Iterator[Hold | None]:
         yield Hold("DiagnosisFailed", "diagnose.fallbackAction is none; nothing is done")
     if wish.spec.mutates:
         yield _rollout(wish)
-        yield cooldown(wish, wish.spec.cooldown)
+        yield _later(hourly(wish), cooldown(wish, wish.spec.cooldown))
         yield _verdict(wish)
-    yield hourly(wish)
-    if wish.spec.mutates:
         yield _ineffective(wish)
         yield _gitops(wish)
+    else:
+        yield hourly(wish)
+
+
+def _later(one: Hold | None, other: Hold | None) -> Hold | None:
+    """The hold that ends later; the first of two that end together."""
+    holds = [hold for hold in (one, other) if hold is not None and hold.until is not None]
+    return max(holds, key=lambda hold: hold.until or datetime.min, default=None)
 
 
 def gates_after_reads(wish: Wish, reads: Mapping[str, Any]) -> Iterator[Hold | None]:
@@ -95,20 +101,35 @@ def _gitops(wish: Wish) -> Hold | None:
 
 
 def cooldown(wish: Wish, seconds: float) -> Hold | None:
-    """Counts from the last act on the target, whoever did it, and from the last of this task if the target is new."""
-    times = [wish.state.done_at()]
-    if wish.target.last_action != wish.state.last_action.get("id"):
-        # Somebody else's. Of an own act the status knows the time as well, corrected if the clock was set back since.
-        times.append(wish.target.last_action_time)
-    if wish.spec.dry_run and wish.state.last_action.get("dryRun"):
-        times.append(parse_time(wish.state.last_action.get("time")))
-    known = [min(time, wish.now) for time in times if time is not None]
-    if not known:
-        return None
-    until = max(known) + timedelta(seconds=seconds)
+    """Counts from the last act on the target, whoever did it, and from the last of this task if the target is new.
+
+    What was promised once stands: a shorter cooldown is for the next act."""
+    ends = [min(time, wish.now) + timedelta(seconds=seconds) for time in _acts(wish) if time is not None]
+    promised = _promised(wish)
+    until = max([*ends, *([promised] if promised else [])], default=wish.now)
     if until <= wish.now:
         return None
     return Hold("Cooldown", f"next action not before {time_of_day(until)}", until)
+
+
+def _acts(wish: Wish) -> Iterator[datetime | None]:
+    yield wish.state.done_at()
+    foreign = wish.target.last_action_time
+    is_foreign = wish.target.last_action != wish.state.last_action.get("id")
+    # Of an own act the status knows the time as well, corrected if the clock was set back since. A foreign one that
+    # lies ahead is waited for once, from the first pass that saw it; it must not begin anew with each.
+    if is_foreign and foreign is not None and (foreign <= wish.now or wish.state.held_by != "Cooldown"):
+        yield foreign
+    if wish.spec.dry_run and wish.state.last_action.get("dryRun"):
+        yield parse_time(wish.state.last_action.get("time"))
+
+
+def _promised(wish: Wish) -> datetime | None:
+    """The time that the status gives for the next act, unless the clock was set back since it was written."""
+    last = parse_time(wish.state.last_action.get("time"))
+    if wish.state.held_by not in ("Cooldown", "Permitted", "NotBreached") or (last is not None and last > wish.now):
+        return None
+    return wish.state.next_action
 
 
 def _verdict(wish: Wish) -> Hold | None:

@@ -40,6 +40,7 @@ def parse_state(status: Mapping[str, Any], now: datetime) -> State:
         breaches=whole(status.get("breaches")),
         ineffective=whole(status.get("ineffectiveActions")),
         next_action=parse_time(status.get("nextActionTime")),
+        held_by=_reason(status, "ActionPermitted"),
         target_uid=str(mapping(status.get("target")).get("uid") or ""),
         sample_time=past(kept.get("sampleTime")),
         healthy_since=past(kept.get("healthySince")),
@@ -53,6 +54,11 @@ def parse_state(status: Mapping[str, Any], now: datetime) -> State:
         last_action=mapping(status.get("lastAction")),
         history=tuple(mapping(entry) for entry in items(status.get("history"))),
     )
+
+
+def _reason(status: Mapping[str, Any], kind: str) -> str:
+    conditions = (mapping(entry) for entry in items(status.get("conditions")))
+    return next((str(entry.get("reason", "")) for entry in conditions if entry.get("type") == kind), "")
 
 
 def render_status(

@@ -150,6 +150,8 @@ class State:
     breaches: int = 0
     ineffective: int = 0
     next_action: datetime | None = None
+    held_by: str = ""
+    """What ActionPermitted said last: the reason for `next_action`."""
     target_uid: str = ""
     sample_time: datetime | None = None
     healthy_since: datetime | None = None

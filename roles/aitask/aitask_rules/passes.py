@@ -173,8 +173,7 @@ def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mom
         else:
             text = evaluation.measured
         conditions.append(Condition("ActionPermitted", "Unknown", "NotBreached", text))
-        upcoming = state.next_action if state.next_action and state.next_action > here.now else None
-        state = replace(state, retries=0, next_action=upcoming)
+        state = replace(state, retries=0)
         if not state.breached and not missing:
             state = withdraw(state)
     wait = None

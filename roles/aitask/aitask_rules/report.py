@@ -128,7 +128,8 @@ def status_of(
     standing = [Condition("Suspended", "False", "Active", "not suspended")] if phase != "Suspended" else []
     if target is not None:
         standing.append(Condition("TargetFound", "True", "Found", f"Deployment {target.name}"))
-    state = replace(state, observed_generation=here.task.generation)
+    upcoming = state.next_action if state.next_action and state.next_action > here.now else None
+    state = replace(state, observed_generation=here.task.generation, next_action=upcoming)
     merged = here.merged([*standing, *conditions])
     return render_status(spec, state, target, phase, here.old, merged)
 

@@ -22,7 +22,7 @@ def paused(here: Pass) -> tuple[str, str] | None:
 
 
 def suspended(here: Pass, reason: str, message: str) -> Plan:
-    state = at_rest(here.state, missing=0, retries=0, next_action=None)
+    state = at_rest(here.state, missing=0, retries=0)
     if state.last_execution is None:
         ready = Condition("Ready", "Unknown", "Initializing", f"never evaluated; {message}")
     else:
@@ -39,7 +39,7 @@ def suspended(here: Pass, reason: str, message: str) -> Plan:
 
 def terminal(here: Pass, reason: str, message: str) -> Plan:
     """Only an edit helps, and an edit is an event: no requeue."""
-    state = at_rest(here.state, next_action=None)
+    state = at_rest(here.state)
     conditions = [
         Condition("Ready", "False", reason, message),
         Condition("ThresholdBreached", "Unknown", "NoData", message),
@@ -61,7 +61,7 @@ def no_target(here: Pass, spec: Spec, reason: str, text: str) -> Plan:
     if spec.has_template:
         text += "; making one from spec.template is not available in this version"
     text += f"; looked for again at least every {spec.interval:g} s"
-    state = at_rest(here.state, missing=0, retries=0, observed_value="", next_action=None)
+    state = at_rest(here.state, missing=0, retries=0, observed_value="")
     conditions = [
         Condition("Ready", "False", "TargetNotFound", text),
         Condition("TargetFound", "False", reason, text),

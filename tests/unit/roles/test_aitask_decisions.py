@@ -424,6 +424,36 @@ def test_editing_is_no_way_round_the_cooldown() -> None:
     assert world.run(10).condition("ActionPermitted") == ("False", "Cooldown")
 
 
+@pytest.mark.parametrize("rest", ["", "suspend", "healthy"])
+def test_a_shorter_cooldown_is_for_the_next_act(rest: str) -> None:
+    world = World(policy={"cooldownSeconds": 600}).run(cpu="95m").settle()
+    promised = world.status["nextActionTime"]
+    world.edit(policy={"cooldownSeconds": 30}, suspend=rest == "suspend")
+    world.run(60, cpu="20m" if rest == "healthy" else "95m")
+    assert world.status["nextActionTime"] == promised
+    world.edit(suspend=False)
+    world.run(60, cpu="95m").run(60)
+    assert (len(world.acts), world.condition("ActionPermitted")) == (1, ("False", "Cooldown"))
+    assert world.status["nextActionTime"] == promised
+    world.run(480).settle().run(60)
+    assert len(world.acts) == 3, "from here on the shorter one holds"
+
+
+def test_an_act_of_another_that_lies_ahead_is_waited_for_once() -> None:
+    """The clock was set back by a day since."""
+    world = World()
+    assert world.deployment is not None
+    notes = {"aiops.example.com/last-action": "other", "aiops.example.com/last-action-time": "2026-02-01T10:00:00Z"}
+    world.deployment["metadata"]["annotations"] = notes
+    world.run(cpu="95m")
+    assert "next action not before 10:05:00Z" in world.message("ActionPermitted")
+    for _ in range(4):
+        world.run(60)
+        assert "next action not before 10:05:00Z" in world.message("ActionPermitted")
+    world.run(60)
+    assert len(world.acts) == 1
+
+
 def test_no_more_acts_an_hour_than_allowed() -> None:
     world = World(action="restart", policy={"cooldownSeconds": 30, "maxActionsPerHour": 2, "maxIneffectiveActions": 20})
     for _ in range(8):

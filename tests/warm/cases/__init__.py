@@ -15,6 +15,7 @@ Where to find what must be shown (names of cases, as in ``pytest -k``):
 | check mode, diff | check_mode, changes* |
 | no_log | no_log, no_log_of_arguments |
 | async | async, async_in_variety |
+| keywords: templated, left out, inherited, of a wrong type | attributes_* |
 | environment | environment, environment_in_variety, environment_of_modules_in_process |
 | become | become* (what needs another user's password is not possible here) |
 | module_defaults | module_defaults, module_defaults_in_variety |
@@ -38,6 +39,7 @@ Where to find what must be shown (names of cases, as in ``pytest -k``):
 """
 
 from tests.warm.cases import (
+    attributes,
     callbacks,
     control,
     extensions,
@@ -54,6 +56,7 @@ from tests.warm.cases.case import CASES, Case
 __all__ = [
     "CASES",
     "Case",
+    "attributes",
     "callbacks",
     "control",
     "extensions",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ansible_operator.runner.private_dir import RUN_MARKER
+from ansible_operator.runner.worker.imports import IMPORTS
 from ansible_operator.runner.worker.terminal import on_terminal
 
 ENVIRONMENT: dict[str, str] = {}
@@ -59,6 +60,7 @@ def boot(places: Places) -> tuple[bool, Callable[..., int]]:
     os.chdir("/")
     from ansible_operator.runner.worker import child
 
+    IMPORTS.moment()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)  # a run is short, and its garbage ends with it
@@ -81,6 +83,8 @@ def _load(places: Places) -> bool:
     private.warm_up(places.scratch)
     templates.install()
     templates.prepare([Path(path) for path in places.content])
+    private.note_settings()
+    private.forget_users_plugins()
     return bool(places.directory) or settings.depend_on_directory()
 
 

@@ -18,6 +18,8 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
+from ansible_operator.runner.worker.imports import IMPORTS
+
 Restore = Callable[[], None]
 
 _signal: Any = import_module("_signal")  # without the enumerations of `signal`, whose look-ups cost more than the rest
@@ -53,7 +55,7 @@ def preserved() -> Iterator[None]:
     That is: environment, directory, umask, signals and timers, imports, logging, warnings, random numbers, temporary
     directory.
     """
-    environment = _variables().copy()
+    environment = variables().copy()
     directory = os.getcwd()  # noqa: PTH109 - for each task
     mask = _umask()
     restore = (_signals(), _imports(), _logging(), _warnings())
@@ -63,7 +65,7 @@ def preserved() -> Iterator[None]:
     finally:
         for put_back in restore:
             put_back()
-        if _variables() != environment:
+        if variables() != environment:
             _restore_environment(environment)
         if _cwd() != directory:
             os.chdir(directory)
@@ -89,7 +91,7 @@ def _signals() -> Restore:
 
 def _imports() -> Restore:
     """Modules that are new stay, being the same for everybody; those that were there are there again."""
-    modules, names, main = sys.modules.copy(), list(sys.modules), sys.modules.get("__main__")
+    then, main = IMPORTS.moment(), sys.modules.get("__main__")
     lists: list[tuple[list[Any], list[Any]]] = [(place, list(place)) for place in (sys.path, sys.argv, sys.meta_path)]
 
     def restore() -> None:
@@ -97,8 +99,7 @@ def _imports() -> Restore:
             place[:] = content
         if main is not None:
             sys.modules["__main__"] = main
-        if list(sys.modules)[: len(names)] != names:
-            sys.modules.update(modules)
+        IMPORTS.put_back(then)
 
     return restore
 
@@ -114,7 +115,7 @@ def _warnings() -> Restore:
     return restore
 
 
-def _variables() -> dict[bytes, bytes]:
+def variables() -> dict[bytes, bytes]:
     """The environment as ``os`` keeps it: to decode all of it for each task would take longer than the rest."""
     variables: dict[bytes, bytes] = vars(os.environ)["_data"]
     return variables

@@ -33,8 +33,8 @@ from ansible_operator.runner.worker.private.modules import (
 )
 from ansible_operator.runner.worker.private.process import (
     build_parsers,
-    configure,
     forget,
+    forget_users_plugins,
     import_all,
     import_modules,
     install,
@@ -42,6 +42,7 @@ from ansible_operator.runner.worker.private.process import (
     source_paths,
     warm_up,
 )
+from ansible_operator.runner.worker.private.settings import configure, note_settings
 from ansible_operator.runner.worker.private.strategy import (
     begin_task,
     call_back,
@@ -72,6 +73,7 @@ __all__ = [
     "event_encoder",
     "find_module",
     "forget",
+    "forget_users_plugins",
     "fresh_plugins",
     "from_wire",
     "has_tame_plugins",
@@ -86,6 +88,7 @@ __all__ = [
     "make_worker",
     "mark_event",
     "no_local_event",
+    "note_settings",
     "play",
     "plugin_name",
     "proxy_display",

@@ -15,6 +15,7 @@ from ansible_runner.utils import OutputEventFilter
 
 from ansible_operator.runner.worker.events import Partials
 from ansible_operator.runner.worker.private.base import display
+from ansible_operator.runner.worker.private.shortcuts import quiet_debug, quiet_verbose
 
 _NAME = "awx_display"
 _callback_display: dict[str, Any] = {}
@@ -31,6 +32,8 @@ def import_callback() -> None:
     plain = dict(vars(Display))
     awx()
     _callback_display.update({name: value for name, value in vars(Display).items() if plain.get(name) is not value})
+    for name, quiet in (("debug", quiet_debug), ("verbose", quiet_verbose)):
+        _callback_display[name] = quiet(_callback_display[name])
     for name in _callback_display:
         if name in plain:
             setattr(Display, name, plain[name])

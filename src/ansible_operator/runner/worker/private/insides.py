@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import inspect
 from typing import Any
@@ -42,6 +43,9 @@ PARAMETERS = {
     "ansible.cli:CLI.cli_executor": "args",
     "ansible.plugins.loader:PluginLoader._get_paths": "self subdirs",
     "ansible.plugins.loader:PluginLoader.find_plugin_with_context": "self name mod_type ignore_deprecated check_aliases collection_list",
+    "ansible.utils.display:Display.debug": "self msg host",
+    "ansible.utils.display:Display.verbose": "self msg host caplevel",
+    "ansible.vars.clean:clean_facts": "facts",
     "ansible_runner.runner:Runner.event_callback": "self event_data",
     "ansible_runner.utils:OutputEventFilter._emit_event": "self buffered_stdout next_event_data",
     "ansible_runner.utils:OutputEventFilter.__init__": "self handle event_callback suppress_ansible_output output_json",
@@ -62,11 +66,16 @@ VARIABLES = (
     "ansible.module_utils.basic:_PARSED_MODULE_ARGS",
     "ansible.module_utils.common.warnings:_global_deprecations",
     "ansible.module_utils.common.warnings:_global_warnings",
+    "ansible.executor.task_executor:clean_facts",
+    "ansible.plugins.loader:glob.iglob",
     "ansible.plugins.loader:vars_loader._module_cache",
     "ansible.plugins.loader:vars_loader._plugin_instance_cache",
     "ansible.utils.context_objects:GlobalCLIArgs._Singleton__instance",
     "ansible.utils.vars:cur_id",
     "ansible.utils.vars:random_int",
+    "ansible.vars.clean:display.log_verbosity",
+    "ansible.vars.clean:connection_loader",
+    "ansible.vars.manager:clean_facts",
     "ansible.vars.plugins:_plugin_should_run",
 )
 """What is set, and would be set to no effect where Ansible has come to call it something else."""
@@ -80,6 +89,14 @@ def check() -> None:
             raise Unsupported(f"{name} takes ({found}), where ({parameters}) is known")
     for name in VARIABLES:
         _find(name)
+
+
+def digest(name: str) -> str:
+    """Of the text of a function: what is replaced as a whole must be known as a whole. Empty where there is none."""
+    try:
+        return hashlib.sha256(inspect.getsource(_find(name)).encode()).hexdigest()[:16]
+    except (Unsupported, OSError, TypeError):
+        return ""
 
 
 def _find(name: str) -> Any:

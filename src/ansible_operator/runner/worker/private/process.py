@@ -9,7 +9,7 @@ import os
 import secrets
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible.vars import plugins as vars_plugins
 from ansible.vars.manager import VariableManager
 
+from ansible_operator.runner.worker.private import shortcuts
 from ansible_operator.runner.worker.private.base import LIBRARIES, display, is_own
 from ansible_operator.runner.worker.private.callback import Fork, awx, import_callback
 from ansible_operator.runner.worker.private.modules import (
@@ -50,6 +51,7 @@ _TRIAL = """
   strategy: linear
   tasks:
     - debug: {msg: "{{ 1 + 1 }}"}
+      vars: {of_each_kind: [1, 1.5, true, 2000-01-01, {a: b}, c]}
     - set_fact: {numbers: "{{ [1, 2] | map('string') | list }}"}
     - assert: {that: [numbers is defined, numbers | length == 2]}
     - ping: {data: "{{ item }}"}
@@ -82,6 +84,7 @@ def install(queue_task: Any, execute_module: Any) -> None:
 
     ActionBase._execute_module = module_hook
     _install_directories()
+    shortcuts.install()
     awx().multiprocessing_context = Fork(awx().multiprocessing_context)
 
 
@@ -197,7 +200,6 @@ def forget() -> None:
     for function in (ansible.utils.vars.load_extra_vars, ansible.utils.vars.load_options_vars):
         vars(function).clear()
     vars_plugins._plugin_should_run.cache_clear()
-    _forget_users_plugins()
     loaders.vars_loader._plugin_instance_cache.clear()
     loaders.vars_loader._paths = None
     files = sys.modules["ansible.plugins.vars.host_group_vars"]
@@ -205,21 +207,16 @@ def forget() -> None:
         found.clear()
 
 
-def _forget_users_plugins() -> None:
-    """They are loaded anew where they are used: what they keep is not to come from the trial, nor from their import."""
+def forget_users_plugins() -> None:
+    """Before the fork. They are loaded anew where they are used.
+
+    What they keep is not to come from the trial, nor from their import.
+    """
     for _, loader in loaders.get_all_plugin_loaders():
         for path, module in list(loader._module_cache.items()):
             if not str(path).startswith(LIBRARIES) and not is_own(str(path)) and _COLLECTIONS not in str(path):
                 del loader._module_cache[path]
                 sys.modules.pop(module.__name__, None)
-
-
-def configure(warm: Mapping[str, str]) -> None:
-    """Read anew those settings whose variables the run has set otherwise."""
-    changed = {name for name in {*warm, *os.environ} if warm.get(name) != os.environ.get(name)}
-    for setting, definition in constants.config.get_configuration_definitions().items():
-        if any(entry["name"] in changed for entry in definition.get("env", ())):
-            constants.set_constant(setting, constants.config.get_config_value(setting, variables=vars(constants)))
 
 
 class _Built(Exception):
@@ -228,7 +225,7 @@ class _Built(Exception):
 
 def build_parsers() -> None:
     """Building the two command-line parsers costs more than parsing."""
-    cli = ansible.cli.playbook.PlaybookCLI(["ansible-playbook", "none"])
+    cli: Any = ansible.cli.playbook.PlaybookCLI(["ansible-playbook", "none"])
     cli.init_parser()
 
     def init_parser(self: Any) -> None:
@@ -246,8 +243,11 @@ def build_parsers() -> None:
     try:
         runner.main(["run", "none"])
     except _Built as built:
-        prebuilt = _Prebuilt(built.args[0], kind)
+        prebuilt: Any = _Prebuilt(built.args[0], kind)
     runner.AnsibleRunnerArgumentParser = lambda **_: prebuilt
+    for _ in range(_REHEARSALS):
+        cli.parser.parse_args(["-i", "hosts", "-e", "@extravars", "-v", "none.yml"])
+        prebuilt.parse_args(["run", "none", "--playbook", "none.yml", "--ident", "none"])
 
 
 class _Prebuilt:

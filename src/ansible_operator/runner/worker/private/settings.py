@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -48,3 +49,21 @@ def collection_paths(playbook: str) -> set[str]:
 def loaded_files() -> set[str]:
     """The files of all modules in memory."""
     return {file for module in list(sys.modules.values()) if (file := getattr(module, "__file__", None))}
+
+
+_settings: dict[str, list[tuple[int, str]]] = {}
+"""Ansible's settings, with their place among all, by the environment variables that they are read from."""
+
+
+def note_settings() -> None:
+    """Before the fork, as there are hundreds."""
+    for place, (setting, definition) in enumerate(constants.config.get_configuration_definitions().items()):
+        for entry in definition.get("env", ()):
+            _settings.setdefault(entry["name"], []).append((place, setting))
+
+
+def configure(warm: Mapping[str, str]) -> None:
+    """Read anew those settings whose variables the run has set otherwise."""
+    changed = {name for name in {*warm, *os.environ} if warm.get(name) != os.environ.get(name)}
+    for _, setting in sorted({setting for name in changed for setting in _settings.get(name, ())}):
+        constants.set_constant(setting, constants.config.get_config_value(setting, variables=vars(constants)))

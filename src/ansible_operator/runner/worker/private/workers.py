@@ -13,6 +13,7 @@ from ansible import context
 from ansible._internal import _task
 from ansible.executor.process import worker as worker_module
 
+from ansible_operator.runner.worker.imports import IMPORTS
 from ansible_operator.runner.worker.private.base import LIBRARIES, is_own
 from ansible_operator.runner.worker.stateless import is_stateless
 from ansible_operator.runner.worker.tame import are_tame, is_tame
@@ -61,30 +62,23 @@ def _called_by_templates() -> tuple[Any, ...]:
 def fresh_plugins() -> Iterator[None]:
     """User's code that a task has loaded goes again with the task, where it may keep something for its next call."""
     keepers = _called_by_templates()
-    before = list(sys.modules)
+    before = IMPORTS.moment()
     saved = [{name: _copied(value) for name, value in vars(loader).items()} for loader in keepers]
     try:
         yield
     finally:
-        new = {name: _file(sys.modules[name]) for name in _new_modules(before)}
+        new = {name: _file(sys.modules.get(name)) for name in IMPORTS.since(before)}
         users = {name: file for name, file in new.items() if file and not file.startswith(LIBRARIES)}
         _wild.extend(file for file in users.values() if not is_tame(file))
         fresh = [name for name, file in users.items() if not is_stateless(file)]
         if fresh:
-            for name in fresh:
-                del sys.modules[name]
+            IMPORTS.remove(fresh)
             for loader, attributes in zip(keepers, saved, strict=True):
                 for name, value in attributes.items():
                     if value is not None:
                         current = getattr(loader, name)
                         current.clear()
                         current.update(value)
-
-
-def _new_modules(before: list[str]) -> set[str]:
-    if len(before) == len(sys.modules) and (not before or next(reversed(sys.modules)) == before[-1]):
-        return set()
-    return sys.modules.keys() - set(before)
 
 
 def _copied(value: Any) -> Any:

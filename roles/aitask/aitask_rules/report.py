@@ -108,8 +108,8 @@ def conclude(
 ) -> dict[str, Any]:
     """The plan that ends a pass."""
     told = list(conditions)
-    state = _remember(here, spec, state, told)
     state, news = _news_of_proposals(here, spec, state)
+    state = _remember(here, spec, state, told)
     status = status_of(here, spec, state, target, told, ending.phase)
     ready = next((mapping(entry) for entry in status["conditions"] if entry["type"] == "Ready"), {})
     return {

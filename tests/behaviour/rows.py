@@ -41,7 +41,6 @@ REQUIRED = {
 """Each must have a test, or stand in OPEN."""
 
 OPEN = {
-    "keda#3065: empty query result read as 0": "Prometheus queries are not there yet",
     "k8sgpt-operator#648: runs once, then idle; the object shows nothing": "no model is asked yet",
 }
 """Rows without a test, and why. Take one out with the test that it waits for."""

@@ -123,14 +123,16 @@ def test_what_a_repository_says_is_left_alone(web: Scene) -> None:
     web.task("raises", action="patchResources", patchResources=growth, **ALWAYS)
     web.sees("ActionPermitted", "False", "GitOpsManaged", "Argo CD manages web", "allow-gitops", name="raises")
     assert web.acts() == []
-    web.task("scales", **ALWAYS)
-    web.sees("ActionPermitted", "True", "Permitted", "scaled 3 -> 4", name="scales")
-    assert web.events().count(("AITask", "GitOpsManaged")) == 1
-    annotation = {"metadata": {"annotations": {"aiops.example.com/allow-gitops": "true"}}}
-    web.kubectl("delete", "at", "scales")
-    web.task("allowed", notes=annotation["metadata"]["annotations"], action="patchResources", patchResources=growth,
-             **ALWAYS, policy={"cooldownSeconds": 30})  # fmt: skip
+    web.kubectl("delete", "at", "raises")
+    brakes = {"cooldownSeconds": 30, "maxActionsPerHour": 1}
+    notes = {"aiops.example.com/allow-gitops": "true"}
+    web.task("allowed", notes, action="patchResources", patchResources=growth, **ALWAYS, policy=brakes)
+    web.sees("ActionPermitted", "True", "Permitted", "raised web", name="allowed")
+    web.kubectl("delete", "at", "allowed")
+    web.task("scales", **ALWAYS, policy=brakes)
     web.until_acts(2)
+    web.sees("ActionPermitted", "False", "HourlyLimit", name="scales")
+    assert (web.replicas(), web.events().count(("AITask", "GitOpsManaged"))) == (4, 1)
 
 
 @pytest.mark.behaviour(
@@ -161,7 +163,7 @@ def test_what_the_server_would_refuse_is_not_begun(web: Scene) -> None:
     }
     web.kubectl("create", "-f", "-", manifest=policy)
     web.kubectl("create", "-f", "-", manifest=binding)
-    scale = ("scale", "deployment/web", "--replicas=9", "--dry-run=server")
+    scale = ("patch", "deployment/web", "--dry-run=server", "-p", '{"spec":{"replicas":9}}')
     wait_for(lambda: "three are enough" in web.kubectl(*scale, check=False))
     try:
         web.task(**ALWAYS)
@@ -181,9 +183,10 @@ def test_what_the_server_would_refuse_is_not_begun(web: Scene) -> None:
 )
 def test_without_a_model_the_fallback_is_done(web: Scene) -> None:
     web.task(action="diagnose", diagnose={"fallbackAction": "scale", "allowedActions": ["scale"]}, **ALWAYS)
-    web.sees("ActionPermitted", "True", "Permitted", "scaled 3 -> 4")
-    status = web.sees("DiagnosisSucceeded", "False", "ProviderNotFound", "fallbackAction is scale")
-    assert (status["lastAction"]["decidedBy"], len(web.acts())) == ("fallback", 1)
+    web.until_acts(1)
+    web.sees("DiagnosisSucceeded", "False", "ProviderNotFound", "fallbackAction is scale")
+    status = web.evaluated(1)
+    assert (status["lastAction"]["decidedBy"], web.replicas()) == ("fallback", 2), "down, as the comparison says"
     web.sees("Ready", "True", "Evaluated")
 
 

@@ -100,7 +100,8 @@ def finish(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, result: Map
     told = []
     if wish.spec.mutates:
         told = about_act(here.task, wish.target, _EVENTS[act.type], message, "Normal", act.time, act.id)
-        if wish.target.gitops and not wish.target.owned and not state.gitops_warned:
+        unasked = wish.spec.action in ("scale", "restart")  # the others have the consent of the task's author
+        if unasked and wish.target.gitops and not wish.target.owned and not state.gitops_warned:
             told.append(_gitops_warning(here, wish))
             state = replace(state, gitops_warned=True)
     target = parse_target(after, here.task.uid) if wish.spec.mutates else wish.target

@@ -121,19 +121,6 @@ def test_an_approval_of_what_was_proposed_before_a_change_is_not_executed(web: S
 
 
 @pytest.mark.behaviour(
-    case="spec edited in cooldown",
-    sees="the cooldown stays as long as it was; a proposal that waited becomes Superseded",
-)
-def test_editing_is_no_way_round_the_cooldown(web: Scene) -> None:
-    web.task(**ALWAYS)
-    first = web.sees("ActionPermitted", "False", "Cooldown", "next action not before")
-    web.edit(historyLimit=7)
-    web.wait(lambda task: task["status"]["observedGeneration"] == 2, "the edit is seen")
-    second = web.sees("ActionPermitted", "False", "Cooldown", "next action not before")
-    assert (first["nextActionTime"], len(web.acts())) == (second["nextActionTime"], 1)
-
-
-@pytest.mark.behaviour(
     case="who may approve",
     sees="without the verb approve on aitasks/approval the annotation is refused, also for whoever may write tasks; "
     "with it, kubectl annotate and playbooks/approve.yml do the same",

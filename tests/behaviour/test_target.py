@@ -75,24 +75,6 @@ def test_during_a_rollout_samples_are_shown_but_not_counted(web: Scene) -> None:
 
 
 @pytest.mark.behaviour(
-    case="paused rollout",
-    sees="restart: ActionPermitted=False TargetPaused, and how to resume; scale goes on, as Kubernetes scales paused "
-    "Deployments",
-)
-def test_a_paused_target_is_scaled_but_not_restarted(web: Scene) -> None:
-    web.kubectl("rollout", "pause", "deployment/web")
-    web.use("93m")
-    web.task("restarts", action="restart")
-    web.sees("ActionPermitted", "False", "TargetPaused", "cpu 93% > 80%", "the rollout of web is paused; resume it",
-             name="restarts")  # fmt: skip
-    assert web.acts() == []
-    web.task("scales")
-    web.sees("ActionPermitted", "True", "Permitted", "scaled 3 -> 4", name="scales")
-    web.evaluated(name="restarts")
-    assert [act["spec"] for act in web.acts()] == [{"replicas": 4}]
-
-
-@pytest.mark.behaviour(
     case="scaled to 0 by a human",
     sees="Ready=True, ActionPermitted=False ScaledToZero: left at 0, nothing counted as unavailable; goes on when "
     "somebody scales it up",

@@ -152,6 +152,15 @@ def test_a_pass_that_was_given_an_old_task_does_not_act(lab: Lab) -> None:
     assert (done.requeue, done.writes("deployments"), done.writes("aitasks/status")) == ("2s", [], [])
 
 
+def test_a_task_that_was_deleted_meanwhile_fails_no_pass(lab: Lab) -> None:
+    lab.task()
+    gone = lab.get("aitask", "t")
+    lab.kubectl("delete", "at", "t")
+    lab.use("20m")
+    done = lab.run(task=gone)
+    assert 404 in [request["code"] for request in done.requests if request["resource"].startswith("aitasks")]
+
+
 def test_the_guarded_patch_says_why_it_was_not_done(lab: Lab) -> None:
     """What the rules read in the result of the module: no contract of the module's says so, hence it is pinned here."""
     version = lab.get("deployment", "web")["metadata"]["resourceVersion"]

@@ -36,7 +36,7 @@ def audited_writes(log: Path, resource: str, subresource: str = "") -> Iterator[
 
 
 def test_the_demo_shows_the_main_job_done_by_the_operators_service_account_and_keep_leaves_it_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = tmp_path / "cluster"
     try:
@@ -57,6 +57,11 @@ def test_the_demo_shows_the_main_job_done_by_the_operators_service_account_and_k
         assert "make cluster-down" in output
         pids = json.loads((directory / "demo/pids.json").read_text())
         assert {pids["keeper"], pids["operator"]} <= {identity.pid for identity in marked(directory)}
+
+        monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+        monkeypatch.setenv("PATH", str(cluster.kubectl.parent), prepend=os.pathsep)
+        assert main(["--directory", str(tmp_path / "other"), "--current", "--yes"]) == 1
+        assert "is installed on this cluster already" in capsys.readouterr().out
     finally:
         Cluster.attach(directory).stop()
     assert marked(directory) == []

@@ -21,7 +21,7 @@ never taken from the status. Conditions are written `Type=Status Reason`; their 
 something is held, the time it is held until.
 
 Made from the tests by `make behaviour-doc`; a check fails where this file is not what the tests say, and where a row
-has no test.
+has neither a test nor a reason for that.
 """
 
 

@@ -47,7 +47,7 @@ def stands(scene: Scene, state: str) -> dict[str, Any]:
 @pytest.mark.behaviour(
     case="approval: approved",
     sees="ActionPermitted=False AwaitingApproval with the id, what would be done and until when; once approved it is "
-    "done within 5 s, not at the next interval; the proposal is Approved and its id stands on the target",
+    "done at once, not at the next interval; the proposal is Approved and its id stands on the target",
 )
 def test_an_approved_act_is_done_at_once(web: Scene) -> None:
     web.task(**ASKING, intervalSeconds=3600)

@@ -38,7 +38,7 @@ def test_what_an_autoscaler_scales_is_only_restarted(web: Scene) -> None:
 @pytest.mark.behaviour(
     case="two tasks, same target",
     sees="a pair (> 80 up, < 20 down) works side by side; every task waits for the longest cooldown of all of them "
-    "since the last act on the target (Cooldown, with the time), but a notification never waits",
+    "since the last act on the target (Cooldown, with the time), but a notification waits for no cooldown",
 )
 def test_tasks_on_one_target_honour_the_longest_cooldown(web: Scene) -> None:
     web.use("93m", "60Mi")

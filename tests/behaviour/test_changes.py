@@ -137,8 +137,9 @@ def test_what_a_repository_says_is_left_alone(web: Scene) -> None:
 
 @pytest.mark.behaviour(
     case="a server that refuses the act",
-    sees="the server is asked by a dry run before anything is written: Ready=False Forbidden with its words, tried "
-    "again; lastAction says Failed, the target is untouched",
+    sees="the server is asked by a dry run before anything is written: Ready=False with its words, lastAction Failed, "
+    "the target untouched. What it calls invalid (422, as policies do): ActionFailed, phase Failed, not tried before "
+    "an edit (or the hourly net); all else is tried again with growing gaps",
 )
 def test_what_the_server_would_refuse_is_not_begun(web: Scene) -> None:
     name = f"no-scaling-{web.namespace}"
@@ -169,7 +170,8 @@ def test_what_the_server_would_refuse_is_not_begun(web: Scene) -> None:
         web.task(**ALWAYS)
         web.wait(lambda task: "three are enough" in str(task.get("status", {})), "the refusal is told")
         status = web.status()
-        assert (status["lastAction"]["result"], web.replicas()) == ("Failed", 3)
+        assert (status["lastAction"]["result"], status["phase"], web.replicas()) == ("Failed", "Failed", 3)
+        web.sees("Ready", "False", "ActionFailed", "three are enough")
         assert web.acts() == []
     finally:
         web.kubectl("delete", "validatingadmissionpolicybinding", name)

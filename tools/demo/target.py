@@ -60,6 +60,7 @@ def current_cluster(directory: Path, *, sure: bool) -> Target:
     target = Target(Kubectl(program, None), directory, None)
     server = target.kubectl("config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
     _refuse_metrics_server(target.kubectl)
+    _refuse_installed(target.kubectl)
     question = (
         f"The demo will use {target.name} ({server}).\n"
         "It creates the namespaces aiops-demo and aitask-operator-system, the CRDs aitasks.aiops.example.com,\n"
@@ -79,3 +80,9 @@ def _refuse_metrics_server(kubectl: Kubectl) -> None:
     found = kubectl.find("apiservices.apiregistration.k8s.io", "v1beta1.metrics.k8s.io")
     if found is not None and found.get("spec", {}).get("service"):
         raise DemoError("this cluster has a metrics server, whose place simulated metrics would take; use another")
+
+
+def _refuse_installed(kubectl: Kubectl) -> None:
+    """The demo removes at its end what it installs, and with the CRD every task that is there."""
+    if kubectl.find("customresourcedefinitions.apiextensions.k8s.io", "aitasks.aiops.example.com") is not None:
+        raise DemoError("AITask is installed on this cluster already, and the demo would remove it; use another")

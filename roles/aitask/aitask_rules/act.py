@@ -14,23 +14,22 @@ from .values import format_time, parse_time
 def build_act(wish: Wish, left: Mapping[str, Any], replica_sets: Sequence[Any] = ()) -> Act | Hold:
     """`left` is lastAction as this pass found it, `replica_sets` what the selector of the target finds, for a rollback.
 
-    It may be an intent that a crash left: the same act keeps its id and its time, so that doing it again is no second
-    act."""
+    It may be an intent that a crash left: the same act keeps its id and what it asks for, so that doing it again is no
+    second act; the limits count from when it is done."""
     if not wish.spec.mutates:
         return _telling(wish)
     change = change_of(wish, replica_sets)
     if isinstance(change, Hold):
         return change
-    goal, time, identity = change.goal, wish.now, _identity(wish, change.origin, change.goal)
+    goal, identity = change.goal, _identity(wish, change.origin, change.goal)
     intent = _left_intent(wish, change, left)
     if intent is not None:
         identity, goal, time = intent
-        if goal != change.goal:
-            again = change_of(wish, replica_sets, time)
-            change = change if isinstance(again, Hold) else again
+        again = change_of(wish, replica_sets, time)
+        change = change if isinstance(again, Hold) else again
     return Act(
-        id=identity, type=wish.spec.action, reason=wish.wants, origin=change.origin, goal=goal, time=time,
-        patch=patch_of(wish.target, identity, time, change.body),
+        id=identity, type=wish.spec.action, reason=wish.wants, origin=change.origin, goal=goal, time=wish.now,
+        patch=patch_of(wish.target, identity, wish.now, change.body),
         words=change.words, intends=change.intends, leaves=change.leaves,
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ _TEMPLATE_ACTIONS = {"restart": "restart it", "rollback": "roll it back", "patch
 def _restart(wish: Wish, time: datetime) -> Change:
     name, moment = wish.target.name, format_time(time)
     return Change(
-        origin=wish.target.restarted_at or "never",
+        origin=wish.target.restarted_at[:128] or "never",  # anything may stand there; the CRD bounds what we write
         goal=moment,
         body={"template": {"metadata": {"annotations": {RESTARTED_AT: moment}}}},
         words=f"restarted {name}",

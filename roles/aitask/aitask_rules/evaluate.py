@@ -97,9 +97,9 @@ def _count(spec: Spec, state: State, value: Fraction, now: datetime) -> State:
     if state.breached and not cleared(spec, value):
         # Between clearThreshold and threshold: the breach goes on, but this sample is no reason to act sooner.
         return replace(state, healthy_since=None)
-    return replace(
-        state, breached=False, breaches=0, ineffective=0, verdict=None, healthy_since=state.healthy_since or now
-    )
+    state = replace(state, breached=False, breaches=0, told="", healthy_since=state.healthy_since or now)
+    # After an edit a sample may lie short of clearThreshold: no breach, but no sign either that an act has helped.
+    return replace(state, ineffective=0, verdict=None) if cleared(spec, value) else state
 
 
 def _judge(spec: Spec, state: State) -> State:
@@ -120,7 +120,7 @@ def _without_data(spec: Spec, state: State, sample: Sample, moment: Moment) -> E
     breached = Condition("ThresholdBreached", "Unknown", "NoData", measured)
     wants = ""
     if spec.on_missing == "Healthy":
-        state = replace(state, breached=False, breaches=0, ineffective=0, verdict=None)
+        state = replace(state, breached=False, breaches=0, ineffective=0, verdict=None, told="")
         breached = Condition("ThresholdBreached", "False", "WithinThreshold", f"{measured}; counted as healthy")
     elif spec.on_missing == "Breach" and not spec.mutates:
         state = replace(state, breached=True, breaches=state.breaches + 1)

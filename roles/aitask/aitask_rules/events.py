@@ -32,7 +32,7 @@ def _event(
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {
-            "name": f"{str(subject['name'])[:200]}.{digest}",
+            "name": f"{str(subject['name'])[:200].rstrip('-.')}.{digest}",
             "namespace": task.namespace,
             # The record of an act outlives the task that did it.
             "annotations": {"ansible.sdk.operatorframework.io/inject-owner": "false"},

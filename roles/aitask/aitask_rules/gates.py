@@ -127,7 +127,7 @@ def _acts(wish: Wish) -> Iterator[datetime | None]:
 def _promised(wish: Wish) -> datetime | None:
     """The time that the status gives for the next act, unless the clock was set back since it was written."""
     last = parse_time(wish.state.last_action.get("time"))
-    if wish.state.held_by not in ("Cooldown", "Permitted", "NotBreached") or (last is not None and last > wish.now):
+    if wish.state.held_by == "ApprovalExpired" or (last is not None and last > wish.now):
         return None
     return wish.state.next_action
 
@@ -179,6 +179,8 @@ def _contends(rival: Mapping[str, Any]) -> bool:
     if mapping(meta.get("annotations")).get("aiops.example.com/paused") not in (None, "false"):
         return False
     reasons = {mapping(entry).get("type"): mapping(entry) for entry in items(status.get("conditions"))}
+    if mapping(reasons.get("Ready")).get("status") == "False" or status.get("phase") == "Failed":
+        return False  # it cannot act, whatever it wants
     sampled = mapping(reasons.get("MetricsAvailable")).get("status") == "True"
     permitted = mapping(reasons.get("ActionPermitted")).get("reason")
     established = status.get("breached") is True and whole(status.get("breaches")) >= spec.consecutive

@@ -39,7 +39,7 @@ def parse_state(status: Mapping[str, Any], now: datetime) -> State:
         breached=status.get("breached") is True,
         breaches=whole(status.get("breaches")),
         ineffective=whole(status.get("ineffectiveActions")),
-        next_action=parse_time(status.get("nextActionTime")),
+        next_action=None if _was_later(status, now) else parse_time(status.get("nextActionTime")),
         held_by=_reason(status, "ActionPermitted"),
         target_uid=str(mapping(status.get("target")).get("uid") or ""),
         sample_time=past(kept.get("sampleTime")),
@@ -50,10 +50,17 @@ def parse_state(status: Mapping[str, Any], now: datetime) -> State:
         verdict=Verdict(str(verdict["id"]), whole(verdict.get("samples"))) if verdict.get("id") else None,
         rolled_back_from=tuple(str(entry) for entry in items(kept.get("rolledBackFrom"))),
         gitops_warned=kept.get("gitopsWarned") is True,
+        told=str(kept.get("told") or ""),
         proposal=mapping(status.get("proposal")),
         last_action=mapping(status.get("lastAction")),
         history=tuple(mapping(entry) for entry in items(status.get("history"))),
     )
+
+
+def _was_later(status: Mapping[str, Any], now: datetime) -> bool:
+    """The clock was set back since this was written: what it promises may lie anywhere."""
+    written = parse_time(status.get("lastExecutionTime"))
+    return written is not None and written > now
 
 
 def _reason(status: Mapping[str, Any], kind: str) -> str:
@@ -93,6 +100,7 @@ def render_status(
             "verdictPending": {"id": state.verdict.id, "samples": state.verdict.samples} if state.verdict else None,
             "rolledBackFrom": list(state.rolled_back_from[-_TEMPLATES:]) or None,
             "gitopsWarned": state.gitops_warned or None,
+            "told": state.told or None,
         },
         "proposal": dict(state.proposal) or None,
         "lastAction": dict(state.last_action) or None,
@@ -105,7 +113,7 @@ def render_status(
 
 _STATE = (
     "sampleTime", "healthySince", "missingSamples", "retries", "actTimes", "verdictPending", "rolledBackFrom",
-    "gitopsWarned",
+    "gitopsWarned", "told",
 )  # fmt: skip
 
 

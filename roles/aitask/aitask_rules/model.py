@@ -162,6 +162,8 @@ class State:
     rolled_back_from: tuple[str, ...] = ()
     """Hashes of the pod templates this task rolled away from."""
     gitops_warned: bool = False
+    told: str = ""
+    """Id of the notification that told the present breach; empty if none did."""
     proposal: Mapping[str, Any] = field(default_factory=dict)
     last_action: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[Mapping[str, Any], ...] = ()

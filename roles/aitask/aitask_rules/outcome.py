@@ -14,8 +14,10 @@ from .notice import News, delivery_words, notice
 from .proposal import carried_out
 from .report import Ending, Pass, back_off, conclude, next_look, status_of
 from .target import LAST_ACTION, parse_target
-from .values import format_time, mapping, parse_time, time_of_day
+from .values import format_time, mapping, one_line, parse_time, time_of_day
 
+REHEARSED = "rehearsed-"
+"""Begins the id of a notification that a dry run did not send: it is none for anybody else."""
 _EVENTS = {
     "scale": "Scaled",
     "restart": "Restarted",
@@ -26,7 +28,7 @@ _EVENTS = {
 
 
 def held(here: Pass, wish: Wish, evaluation: Evaluation, hold: Hold) -> dict[str, Any]:
-    state = replace(evaluation.state, next_action=hold.until)
+    state = replace(evaluation.state, next_action=hold.until or evaluation.state.next_action)
     message = f"{evaluation.measured}, {hold.message}"
     if hold.until is None:
         message += f", next look {time_of_day(next_look(here, wish.spec, state))}"
@@ -54,14 +56,19 @@ def intent(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> dict[str
         if spec.webhook:
             news = News("Breached", act.id, text, act.time)
             plan["notice"] = notice(spec, here.task, wish.target, evaluation.state, news)
-    state = replace(evaluation.state, last_action=_entry(wish, evaluation, act, "Started", act.reason))
-    if act.leaves and act.leaves not in state.rolled_back_from:
-        # Written before the act: after a crash nobody would know which template was left.
-        state = replace(state, rolled_back_from=(*state.rolled_back_from, act.leaves))
+    # The template that is left is written before the act: after a crash nobody would know it.
+    state = leaving(evaluation.state, act)
+    state = replace(state, last_action=_entry(wish, evaluation, act, "Started", act.reason))
     permitted = Condition("ActionPermitted", "True", "Permitted", evaluation.measured)
     conditions = [*_ready(here, evaluation, state), permitted]
     plan["intent"] = status_patch(here.old, status_of(here, spec, state, wish.target, conditions, "Running"))
     return plan
+
+
+def leaving(state: State, act: Act) -> State:
+    """With the pod template that a rollback leaves among those that are never gone back to."""
+    left = tuple(dict.fromkeys([*state.rolled_back_from, act.leaves])) if act.leaves else state.rolled_back_from
+    return replace(state, rolled_back_from=left)
 
 
 def rehearsed(
@@ -77,6 +84,8 @@ def rehearsed(
     entry = _entry(wish, evaluation, act, "DryRun", act.reason, message)
     state = replace(evaluation.state, last_action=entry, retries=0, next_action=None)
     state = replace(state, history=note(state, entry, wish.spec.history_limit))
+    if act.patch is None:
+        state = replace(state, told=f"{REHEARSED}{act.id}")
     conditions = [*_ready(here, evaluation, state), Condition("ActionPermitted", "False", "DryRun", message)]
     return conclude(here, wish.spec, state, wish.target, conditions)
 
@@ -85,11 +94,11 @@ def finish(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, result: Map
     """`result` comes from the module. Its ok proves nothing (a vanished target is ok), the id on the target does."""
     after = mapping(result.get("result"))
     failure = _failure(act, result, after)
+    # Also after a failure, which may be no more than a lost answer.
+    evaluation = replace(evaluation, state=leaving(evaluation.state, act))
     if failure is not None:
         return _failed(here, wish, evaluation, act, failure, str(result.get("msg", "")))
     state = _done(wish.spec, evaluation.state, act.id, act.time, act.reason, here.time_scale)
-    if act.leaves:
-        state = replace(state, rolled_back_from=tuple(dict.fromkeys([*state.rolled_back_from, act.leaves])))
     said = wait_words(replace(wish, state=state))
     told_webhook = "" if wish.spec.mutates else delivery_words(wish.spec, here.task.namespace, here.reads)
     message = f"{evaluation.measured}, {act.words}{told_webhook}{said}"
@@ -121,22 +130,32 @@ def _gitops_warning(here: Pass, wish: Wish) -> dict[str, Any]:
 
 
 def recover(here: Pass, spec: Spec, state: State, target: Target) -> tuple[State, list[Any]]:
-    """An intent without a result is what a crash leaves. The target knows whether the act was done; the id is compared,
-    never computed again, for the target's generation has moved since."""
+    """An intent without a result is what a crash leaves, and a failed act may have arrived all the same: its answer was
+    lost. The target knows; the id is compared, never computed again, for the target's generation has moved since."""
     last = dict(state.last_action)
     time = parse_time(last.get("time"))
-    if last.get("result") != "Started" or time is None:
+    if last.get("result") not in ("Started", "Failed") or time is None:
         return state, []
     if last.get("type") == "notify" or not last.get("id") or target.last_action != last["id"]:
-        text = "interrupted before it was done; decided again"
-        entry = {**last, "result": "Failed", "reason": "Interrupted", "message": text}
-        return replace(state, last_action=entry, history=note(state, entry, spec.history_limit)), []
+        return (_interrupted(here, spec, state, target, time) if last["result"] == "Started" else state), []
     message = f"{last.get('message', '')}, found done after an interruption"
     entry = {**last, "result": "Succeeded", "message": message[:1024]}
     state = _done(spec, state, str(last["id"]), min(time, here.now), str(last.get("reason", "")), here.time_scale)
     state = replace(state, last_action=entry, history=note(state, entry, spec.history_limit))
     reason = _EVENTS.get(str(last.get("type")), "Acted")
     return state, about_act(here.task, target, reason, message, "Normal", time, str(last["id"]))
+
+
+def _interrupted(here: Pass, spec: Spec, state: State, target: Target, time: datetime) -> State:
+    text = "interrupted before it was done; decided again"
+    entry = {**state.last_action, "result": "Failed", "reason": "Interrupted", "message": text}
+    state = replace(state, last_action=entry, history=note(state, entry, spec.history_limit))
+    mutated = entry.get("type") != "notify" and target.generation != entry.get("targetGeneration")
+    if not mutated or target.uid != entry.get("targetUID"):
+        return state
+    # It may have been done, and somebody have acted since: it counts for the hourly limit.
+    times = sorted([*state.act_times, min(time, here.now)])
+    return replace(state, act_times=recent(times, here.now, 3600 * here.time_scale))
 
 
 def wait_words(wish: Wish) -> str:
@@ -153,10 +172,10 @@ def _until(wish: Wish, state: State) -> datetime | None:
 
 
 def _done(spec: Spec, state: State, identity: str, time: datetime, reason: str, time_scale: float) -> State:
-    times = recent(sorted({*state.act_times, time}), time, 3600 * time_scale)
+    times = recent(sorted([*state.act_times, time]), time, 3600 * time_scale)
     state = carried_out(replace(state, act_times=times, retries=0), identity)
     if not spec.mutates:
-        return state
+        return replace(state, told=identity)
     if reason == "Return":
         return replace(state, healthy_since=time)
     return replace(state, verdict=Verdict(identity, 0))
@@ -179,7 +198,7 @@ def _failed(
     here: Pass, wish: Wish, evaluation: Evaluation, act: Act, reason: str, text: str, *, rehearsed: bool = False
 ) -> dict[str, Any]:
     retries = evaluation.state.retries + 1
-    message = f"{evaluation.measured}, {act.type} failed: {' '.join(text.split())[:400] or reason}"
+    message = f"{evaluation.measured}, {act.type} failed: {one_line(text, 400) or reason}"
     entry = _entry(wish, evaluation, act, "Failed", reason, message)
     state = replace(evaluation.state, last_action=entry, retries=retries)
     permitted = Condition("ActionPermitted", "True", "Permitted", message)

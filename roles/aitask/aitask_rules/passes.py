@@ -23,14 +23,14 @@ from .events import about_act
 from .gates import first_hold, gates_after_reads, gates_before_reads, guard_absent
 from .model import Act, Condition, Hold, Spec, State, Target, Wish
 from .notice import News, delivery_words, notice
-from .outcome import finish, held, intent, recover, rehearsal, rehearsed
+from .outcome import REHEARSED, finish, held, intent, recover, rehearsal, rehearsed
 from .proposal import needs_approval, review, settle, withdraw
-from .report import Ending, Pass, conclude, open_pass, retry_wait
+from .report import Ending, Pass, conclude, next_look, open_pass, retry_wait
 from .rests import at_rest, at_zero, forbidden, no_target, paused, suspended, terminal
 from .sample import needed_reads, take_sample
 from .spec import SpecError, parse_spec
 from .target import parse_target
-from .values import items, mapping, parse_time
+from .values import items, mapping, parse_time, time_of_day
 
 Plan = dict[str, Any]
 
@@ -64,6 +64,8 @@ def report_failure(world: Mapping[str, Any], where: str, message: str) -> Mappin
 def _observed(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan:
     if "resources" not in found:
         return forbidden(here, spec)
+    if found.get("api_found") is False:
+        return _again("the cluster does not say what it serves", "5s")
     deployments = items(found["resources"])
     if not deployments:
         return no_target(here, spec, "TargetNotFound", f"Deployment {spec.target} does not exist")
@@ -101,7 +103,7 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
     wants = evaluation.wants
     if wants and not moment.due and not moment.fresh and _acted_since_evaluation(evaluation.state):
         wants = ""  # one act for one evaluation; what it said still stands
-    elif wants and spec.action == "notify" and spec.on_change_only and _told(here, evaluation):
+    elif wants and spec.action == "notify" and spec.on_change_only and _told(spec, evaluation.state):
         wants = ""
     if not wants:
         return _nothing(here, spec, target, evaluation, moment)
@@ -118,10 +120,18 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
             "reads": {"autoscalers": spec.action == "scale", "history": spec.action == "rollback"},
         }
     if here.is_stale(items(mapping(here.reads["rivals"]).get("resources"))):
-        # The status this pass began with is not the newest: what it counted may be wrong. Look again.
-        return {"next": "report", "status": {}, "events": [], "requeue": "2s", "summary": "looked at an old status"}
+        # The status this pass began with is not the newest: what it counted may be wrong.
+        return _again("looked at an old status", "2s")
+    if mapping(here.reads.get("autoscalers")).get("api_found") is False:
+        # Every cluster serves them; one that is about to fail does not say so.
+        return _again("the cluster does not say what it serves", "5s")
     hold = first_hold(gates_after_reads(wish, here.reads))
     return _act(here, wish, evaluation) if hold is None else held(here, wish, evaluation, hold)
+
+
+def _again(why: str, soon: str) -> Plan:
+    """Nothing is known that could be written down. Look again."""
+    return {"next": "report", "status": {}, "events": [], "requeue": soon, "summary": why}
 
 
 def _diagnosed(spec: Spec, evaluation: Evaluation) -> Evaluation:
@@ -158,23 +168,24 @@ def _act(here: Pass, wish: Wish, evaluation: Evaluation) -> Plan:
 def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, moment: Moment) -> Plan:
     state = evaluation.state
     over = _is_over(here, evaluation)
-    if over and spec.webhook and not spec.dry_run and "webhooks" not in here.reads:
-        news = News("Cleared", str(state.last_action.get("id", "")), evaluation.measured, here.now)
+    if over and spec.webhook and "webhooks" not in here.reads:
+        news = News("Cleared", here.state.told, evaluation.measured, here.now)
         return {"next": "deliver", "notice": notice(spec, here.task, target, state, news)}
     conditions = list(evaluation.conditions.values())
     missing = "MetricsAvailable" in evaluation.conditions and state.missing > 0
     if moment.due or moment.fresh or evaluation.conditions:
         if missing:
-            text = f"{evaluation.measured}; nothing is done without data"
+            text = f"{evaluation.measured}; nothing is done without data{_looks(here, spec, state)}"
         elif state.breached and spec.action == "notify" and state.breaches >= spec.consecutive:
             text = f"{evaluation.measured}; told already"
         elif state.breached:
             text = f"{evaluation.measured}; an act needs {spec.consecutive} breached samples in a row"
+            text += _looks(here, spec, state)
         else:
             text = evaluation.measured
         conditions.append(Condition("ActionPermitted", "Unknown", "NotBreached", text))
         state = replace(state, retries=0)
-        if not state.breached and not missing:
+        if not state.breached and (not missing or spec.on_missing == "Healthy"):
             state = withdraw(state)
     wait = None
     if state.missing and spec.on_missing == "Hold":
@@ -184,19 +195,21 @@ def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mom
     return conclude(here, spec, state, target, ready, Ending(wait=wait, events=told))
 
 
+def _looks(here: Pass, spec: Spec, state: State) -> str:
+    return f", next look {time_of_day(next_look(here, spec, state))}"
+
+
 def _is_over(here: Pass, evaluation: Evaluation) -> bool:
     """Whether this pass sees the end of a breach that was told."""
     now = evaluation.conditions.get("ThresholdBreached")
-    return now is not None and now.status == "False" and _told(here, evaluation)
+    told = here.state.told not in ("", evaluation.state.told) and not here.state.told.startswith(REHEARSED)
+    return now is not None and now.status == "False" and told
 
 
 def _all_clear(here: Pass, spec: Spec, target: Target, evaluation: Evaluation) -> list[Any]:
     """A notification that the breach is over, where there was one that it had begun."""
-    text = evaluation.measured
-    if not spec.dry_run:
-        text += delivery_words(spec, here.task.namespace, here.reads)
-    key = str(evaluation.state.last_action.get("id", ""))
-    return about_act(here.task, target, "ThresholdCleared", text, "Normal", here.now, key)
+    text = evaluation.measured + delivery_words(spec, here.task.namespace, here.reads)
+    return about_act(here.task, target, "ThresholdCleared", text, "Normal", here.now, here.state.told)
 
 
 def _ready(here: Pass, spec: Spec, state: State, measured: str, conditions: list[Condition]) -> Iterator[Condition]:
@@ -216,9 +229,6 @@ def _acted_since_evaluation(state: State) -> bool:
     return done and time is not None and state.last_execution is not None and time >= state.last_execution
 
 
-def _told(here: Pass, evaluation: Evaluation) -> bool:
-    """Whether this breach was reported: a notification is no older than the breach."""
-    last, breach = evaluation.state.last_action, here.old_condition("ThresholdBreached")
-    since = str(breach.get("lastTransitionTime", "")) if breach.get("status") == "True" else "~"
-    done = last.get("type") == "notify" and last.get("result") in ("Succeeded", "DryRun")
-    return done and str(last.get("time", "")) >= since
+def _told(spec: Spec, state: State) -> bool:
+    """Whether the present breach was reported; what was only rehearsed counts for a rehearsal."""
+    return bool(state.told) and (spec.dry_run or not state.told.startswith(REHEARSED))

@@ -26,7 +26,7 @@ def raise_resources(wish: Wish) -> Change | Hold:
             return Hold("MissingRequests", f"container {name} asks for no {wanted.resource} that could be raised")
         new = {kind: _raised(text, wanted) for kind, text in old.items() if text is not None}
         if any(amount is None for amount in new.values()):
-            return Hold("MissingRequests", f"{wanted.resource} of container {name} is no quantity")
+            return Hold("MissingRequests", f"{wanted.resource} of container {name} is no quantity that could be raised")
         changed = {kind: str(text) for kind, text in new.items() if text != old[kind]}
         for kind, text in changed.items():
             grown.setdefault(kind, {})[wanted.resource] = text
@@ -49,7 +49,7 @@ def raise_resources(wish: Wish) -> Change | Hold:
 def _raised(text: Any, wanted: Raise) -> str | None:
     """One amount after one act, as it is written in a manifest; None if it is no quantity."""
     amount = parse_quantity(text)
-    if amount is None:
+    if amount is None or amount <= 0:
         return None
     if amount >= wanted.most:
         return str(text)

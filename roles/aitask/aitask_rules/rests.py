@@ -54,7 +54,9 @@ def forbidden(here: Pass, spec: Spec) -> Plan:
         Condition("Ready", "False", "Forbidden", text),
         Condition("ActionPermitted", "Unknown", "NotBreached", text),
     ]
-    return conclude(here, spec, here.state, None, conditions, Ending(wait=retry_wait(here, "Ready", spec.interval)))
+    # An edit that was not evaluated yet must not be forgotten: nothing counted or approved so far is for it.
+    state = at_rest(here.state) if here.is_fresh() else here.state
+    return conclude(here, spec, state, None, conditions, Ending(wait=retry_wait(here, "Ready", spec.interval)))
 
 
 def no_target(here: Pass, spec: Spec, reason: str, text: str) -> Plan:
@@ -89,5 +91,11 @@ def at_zero(here: Pass, spec: Spec, state: State, target: Target, moment: Moment
 
 
 def at_rest(state: State, **changes: Any) -> State:
-    """Nothing is counted any more, and nothing that was proposed will be done."""
-    return replace(withdraw(state), breached=False, breaches=0, verdict=None, healthy_since=None, **changes)
+    """Nothing is counted any more, and nothing that was proposed will be done. An act whose effect was not seen yet
+    counts as ineffective, so that a pause is no way round the limit; the next healthy sample forgives it."""
+    unseen = 1 if state.verdict is not None else 0
+    rested = replace(
+        withdraw(state), breached=False, breaches=0, verdict=None, ineffective=state.ineffective + unseen,
+        healthy_since=None, told="",
+    )  # fmt: skip
+    return replace(rested, **changes)

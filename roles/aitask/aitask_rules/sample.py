@@ -8,7 +8,7 @@ from typing import Any
 from .model import Sample, Spec, Target
 from .prometheus import query_sample
 from .spec import UTILISATION
-from .values import items, mapping, parse_quantity, parse_time
+from .values import items, mapping, one_line, parse_quantity, parse_time
 
 Pod = Mapping[str, Any]
 _FUTURE = timedelta(seconds=60)
@@ -47,10 +47,10 @@ def _listed(result: Mapping[str, Any], what: str) -> list[Pod] | Sample:
         return Sample(None, "NoData", f"the cluster serves no {what}")
     if "resources" in result:
         return [mapping(entry) for entry in items(result["resources"])]
-    text = str(result.get("msg", "not read")).replace("\n", " ")
+    text = str(result.get("msg", "not read"))
     if "Forbidden" in text or "403" in text:
         return Sample(None, "Forbidden", f"the operator may not list {what}")
-    return Sample(None, "ProviderUnreachable", f"{what} cannot be read: {text[:200]}")
+    return Sample(None, "ProviderUnreachable", f"{what} cannot be read: {one_line(text, 200)}")
 
 
 def _belongs(pod: Pod, target: Target) -> bool:
@@ -101,8 +101,10 @@ def _utilisation(pods: Sequence[Pod], spec: Spec, result: Mapping[str, Any], now
             faults.append(share)
         else:
             shares.append(share)
-    # A few pods without a sample are normal; a number that most pods have no part in is not the target's.
-    if len(shares) * 2 <= len(grown):
+    # A few pods without a sample are normal; a number that most pods have no part in is not the target's. Where the
+    # silent pods may be the busy ones, none may be missing.
+    partial = spec.comparison.startswith("Greater") and spec.aggregation == "Average"
+    if len(shares) * 2 <= len(grown) or (faults and not partial):
         fault = faults[0]
         return Sample(None, fault.reason, f"{fault.message} ({len(shares)} of {len(grown)} pods have a sample)")
     times = [time for _, _, time in shares if time is not None]

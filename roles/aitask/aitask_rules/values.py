@@ -23,6 +23,8 @@ def parse_quantity(text: Any) -> Fraction | None:
     if found is None:
         return None
     number, exponent, suffix = found.groups()
+    if len(number) > 40 or abs(int(exponent or 0)) > 30:
+        return None  # beyond any quantity that a server accepts
     return Fraction(number) * (Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix or ""])
 
 
@@ -38,9 +40,9 @@ def parse_time(text: Any) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # also a moment that is none in UTC
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def format_time(moment: datetime) -> str:

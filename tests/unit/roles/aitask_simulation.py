@@ -72,6 +72,7 @@ class World:
         self.delivery: dict[str, Any] = {"status": 200, "body": ""}
         self.notices: list[dict[str, Any]] = []
         self.crash_after: str | None = None
+        self.loses_answer = False
         self.refusal: dict[str, Any] | None = None
         self.refuses: tuple[bool, ...] = (True, False)
         self.before_act: Any = None
@@ -245,7 +246,8 @@ class World:
             return {"result": {"results": []}, "changed": True}
         if self.before_act is not None:
             self.before_act()
-        return self._patch(plan["definition"])
+        answer = self._patch(plan["definition"])
+        return {"msg": "gateway timeout", "reason": "Timeout"} if self.loses_answer else answer
 
     def _patch(self, definition: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
         """As the server does it, in an answer as the module gives it."""

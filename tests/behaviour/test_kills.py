@@ -240,3 +240,20 @@ def test_a_namespace_with_tasks_goes_without_the_operator(
     api.delete(NAMESPACE, scene.namespace)
     api.wait_gone(NAMESPACE, scene.namespace)
     assert (api.list(AITASK, scene.namespace), api.list(DEPLOYMENT, scene.namespace)) == ([], [])
+
+
+@pytest.mark.behaviour(
+    case="the answer to an act is lost",
+    sees="the next pass finds the act done: one act, lastAction Succeeded, the cooldown counts from it",
+)
+@pytest.mark.parametrize("action", ["scale-up", "restart"])
+def test_an_act_whose_answer_is_lost_is_done_once(
+    web: Scene, front: FaultyFront, holding: Holding, action: str
+) -> None:
+    holding.hold(web.namespace, 2, "answer lost")
+    web.task(action=action, **ALWAYS)
+    web.wait(is_done, "it is found done")
+    web.sees("ActionPermitted", "False", "Cooldown", "next action not before")
+    status = web.evaluated()
+    assert (len(web.acts()), len(status["state"]["actTimes"])) == (1, 1)
+    assert "found done after an interruption" in status["lastAction"]["message"]

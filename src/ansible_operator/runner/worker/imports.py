@@ -48,19 +48,19 @@ class Imports:
             self._known.pop(name, None)
 
     def put_back(self, then: Moment) -> None:
-        """All that were there are there again, if one is not."""
-        if not self._look():
+        """All that were there are there again, if one is not, or was not at any look since."""
+        self._look()
+        if self._known is not then.modules:
             sys.modules.update(islice(then.modules.items(), then.size))
             self._look()
 
-    def _look(self) -> bool:
-        """False where a known module has gone, so that all of them had to be looked at."""
+    def _look(self) -> None:
+        """Where a known module has gone, ``_known`` is made anew, and is no longer that of any earlier moment."""
         new = self._new()
         if new is None:
             self._known = dict(sys.modules)
-            return False
-        self._known.update((name, sys.modules[name]) for name in reversed(new))
-        return True
+        else:
+            self._known.update((name, sys.modules[name]) for name in reversed(new))
 
     def _new(self) -> list[str] | None:
         """Names that are not known, the latest first; None where a known one has gone.

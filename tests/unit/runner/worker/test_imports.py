@@ -88,3 +88,17 @@ def test_names_since_are_right_where_one_has_gone() -> None:
     del sys.modules["old_a"]
     add("new_a", "new_b")
     assert sorted(imports.since(then)) == ["new_a", "new_b"]
+
+
+@pytest.mark.parametrize("look", ["moment", "since"])
+def test_who_was_missed_by_a_look_in_between_is_put_back_too(look: str) -> None:
+    imports = Imports()
+    add("old_a")
+    then = imports.moment()
+    del sys.modules["old_a"]
+    if look == "moment":
+        imports.moment()
+    else:
+        imports.since(then)
+    imports.put_back(then)
+    assert "old_a" in sys.modules

@@ -58,13 +58,14 @@ def boot(places: Places) -> tuple[bool, Callable[..., int]]:
         bound = _load(places)
     sys.dont_write_bytecode = before
     os.chdir("/")
-    from ansible_operator.runner.worker import child
+    from ansible_operator.runner.worker import child, private
 
+    _write_sources(places)  # of everything, also of what is forgotten now
+    private.forget_users_plugins()
     IMPORTS.moment()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)  # a run is short, and its garbage ends with it
-    _write_sources(places)
     return bound, child.run
 
 
@@ -84,7 +85,6 @@ def _load(places: Places) -> bool:
     templates.install()
     templates.prepare([Path(path) for path in places.content])
     private.note_settings()
-    private.forget_users_plugins()
     return bool(places.directory) or settings.depend_on_directory()
 
 

@@ -30,6 +30,7 @@ def audited_writes(log: Path, resource: str, subresource: str = "") -> Iterator[
         if (
             event["verb"] in ("create", "update", "patch", "delete")
             and event["responseStatus"]["code"] < 300
+            and "dryRun=" not in event["requestURI"]
             and (target.get("resource"), target.get("subresource", "")) == (resource, subresource)
         ):
             yield event

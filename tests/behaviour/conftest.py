@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,8 +86,27 @@ def holding(front: FaultyFront) -> Iterator[Holding]:
 
 
 @pytest.fixture(scope="package")
+def keda(cluster: Cluster) -> None:
+    """KEDA's kind is served before the operator starts: how soon it learns of new kinds is not for these tests."""
+    names = {"kind": "ScaledObject", "plural": "scaledobjects", "singular": "scaledobject"}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "scaledobjects.keda.sh"},
+        "spec": {"group": "keda.sh", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    kubectl = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig)]
+    apply = [*kubectl, "apply", "--server-side", "-f", "-"]
+    subprocess.run(apply, input=json.dumps(definition), text=True, check=True, capture_output=True)
+    wait = [*kubectl, "wait", "--for=condition=Established", "crd/scaledobjects.keda.sh"]
+    subprocess.run(wait, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="package")
 def operator(
-    cluster: Cluster, installed: Path, front: FaultyFront, tmp_path_factory: pytest.TempPathFactory
+    cluster: Cluster, installed: Path, keda: None, front: FaultyFront, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OperatorProcess]:
     """The operator. It must end well, and not have logged a traceback."""
     directory = tmp_path_factory.mktemp("shared")

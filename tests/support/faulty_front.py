@@ -237,10 +237,12 @@ class _Life:
         await self._runner.cleanup()
         await self._session.close()
         open_files: Any = vars(self._loop)["_selector"].get_map()
-        for transport in list(vars(self._loop)["_transports"].values()):
-            transport.abort()  # TLS would take its time to say goodbye
-        while len(open_files) > 1:  # noqa: ASYNC110 - no event tells of it; the one that stays is the loop's own
+        while len(open_files) > 1:  # the one that stays is the loop's own
+            for transport in list(vars(self._loop)["_transports"].values()):
+                transport.abort()  # TLS would take its time to say goodbye, and one may have come just now
             await asyncio.sleep(0.01)
+        for _ in range(5):
+            await asyncio.sleep(0.01)  # files are closed at once, the transports of TLS above them some turns later
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         call = _call_of(request, self._loop.time())

@@ -1,11 +1,10 @@
 """What would be done: the one act that a breach (or the way back from one) calls for, as a guarded patch."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from .changes import change_of
+from .changes import change_of, restart_at
 from .model import Act, Change, Hold, Target, Task, Wish
 from .target import LAST_ACTION, LAST_ACTION_TIME
 from .values import format_time, parse_time
@@ -21,20 +20,15 @@ def build_act(wish: Wish, left: Mapping[str, Any], replica_sets: Sequence[Any] =
     change = change_of(wish, replica_sets)
     if isinstance(change, Hold):
         return change
-    goal, identity = change.goal, _identity(wish, change.origin, change.goal)
-    intent = _left_intent(wish, change, left)
-    if intent is not None:
-        identity, goal, time = intent
-        again = change_of(wish, replica_sets, time)
-        change = change if isinstance(again, Hold) else again
-    return Act(
-        id=identity, type=wish.spec.action, reason=wish.wants, origin=change.origin, goal=goal, time=wish.now,
-        patch=patch_of(wish.target, identity, wish.now, change.body),
-        words=change.words, intends=change.intends, leaves=change.leaves,
-    )  # fmt: skip
+    identity = identity_of(wish.task, wish.target, wish.spec.action, change.origin, change.goal, "")
+    if _is_left(wish, change, left):
+        identity = str(left["id"])
+        if wish.spec.action == "restart":
+            change = restart_at(wish.target, str(left["to"]))
+    return Act(id=identity, type=wish.spec.action, reason=wish.wants, time=wish.now, change=change)
 
 
-def patch_of(target: Target, identity: str, time: datetime, body: Any) -> dict[str, Any]:
+def patch_of(target: Target, act: Act) -> dict[str, Any]:
     """The resourceVersion makes it an act on exactly what was looked at (it pins the uid too); the id in the same patch
     makes it known afterwards."""
     return {
@@ -44,9 +38,9 @@ def patch_of(target: Target, identity: str, time: datetime, body: Any) -> dict[s
             "name": target.name,
             "namespace": target.namespace,
             "resourceVersion": target.resource_version,
-            "annotations": {LAST_ACTION: identity, LAST_ACTION_TIME: format_time(time)},
+            "annotations": {LAST_ACTION: act.id, LAST_ACTION_TIME: format_time(act.time)},
         },
-        "spec": body,
+        "spec": act.change.body,
     }
 
 
@@ -56,29 +50,22 @@ def identity_of(task: Task, target: Target, *words: str) -> str:
     return sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
-def _identity(wish: Wish, origin: str, goal: str) -> str:
-    return identity_of(wish.task, wish.target, wish.spec.action, origin, goal, "")
-
-
 def _telling(wish: Wish) -> Act:
     action = wish.spec.action
     identity = identity_of(wish.task, wish.target, action, "", action, format_time(wish.now))
-    return Act(
-        id=identity, type=action, reason=wish.wants, origin="", goal=action, time=wish.now, patch=None,
-        words="notified", intends="notify",
-    )  # fmt: skip
+    change = Change(origin="", goal=action, body=None, words="notified", intends="notify")
+    return Act(id=identity, type=action, reason=wish.wants, time=wish.now, change=change)
 
 
-def _left_intent(wish: Wish, change: Change, left: Mapping[str, Any]) -> tuple[str, str, datetime] | None:
-    """Id, goal and time of an act that was meant to be done, and would be the same one now."""
+def _is_left(wish: Wish, change: Change, left: Mapping[str, Any]) -> bool:
+    """Whether this act was meant to be done before. A restart's goal is the time at which it was decided."""
     target = wish.target
-    same = (
+    return (
         left.get("result") == "Started"
         and left.get("type") == wish.spec.action
         and left.get("targetUID") == target.uid
         and left.get("targetGeneration") == target.generation
         and left.get("from") == change.origin
         and (wish.spec.action == "restart" or left.get("to") == change.goal)
+        and parse_time(left.get("time")) is not None
     )
-    time = parse_time(left.get("time"))
-    return (str(left["id"]), str(left["to"]), time) if same and time is not None else None

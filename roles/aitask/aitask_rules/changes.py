@@ -1,41 +1,44 @@
 """What each action would change of the target as it stands, or why it would change nothing."""
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any
 
-from .model import DOWN, UP, Change, Hold, Scale, Wish
+from .model import DOWN, UP, Change, Hold, Scale, Target, Wish
 from .resources import raise_resources
 from .rollback import roll_back
 from .target import RESTARTED_AT
 from .values import format_time
 
 
-def change_of(wish: Wish, replica_sets: Sequence[Any], time: datetime | None = None) -> Change | Hold:
-    """`time` is that of the decision, if it was made in an earlier pass."""
-    if wish.spec.action in _TEMPLATE_ACTIONS and wish.target.paused:
-        wanted = _TEMPLATE_ACTIONS[wish.spec.action]
+def change_of(wish: Wish, replica_sets: Sequence[Any]) -> Change | Hold:
+    """`replica_sets` are what a rollback can go back to."""
+    if wish.spec.action == "scale":
+        return _scale(wish)
+    wanted = _OF_THE_TEMPLATE[wish.spec.action]
+    if wish.target.paused:
         return Hold("TargetPaused", f"the rollout of {wish.target.name} is paused; resume it to let the task {wanted}")
     if wish.spec.action == "rollback":
         return roll_back(wish, replica_sets)
-    return _PLAIN[wish.spec.action](wish, time or wish.now)
+    if wish.spec.action == "patchResources":
+        return raise_resources(wish)
+    return restart_at(wish.target, format_time(wish.now))
 
 
-_TEMPLATE_ACTIONS = {"restart": "restart it", "rollback": "roll it back", "patchResources": "change its resources"}
+_OF_THE_TEMPLATE = {"restart": "restart it", "rollback": "roll it back", "patchResources": "change its resources"}
 
 
-def _restart(wish: Wish, time: datetime) -> Change:
-    name, moment = wish.target.name, format_time(time)
+def restart_at(target: Target, moment: str) -> Change:
+    """`moment`: the time of the decision, as it is to stand on the pod template."""
     return Change(
-        origin=wish.target.restarted_at[:128] or "never",  # anything may stand there; the CRD bounds what we write
+        origin=target.restarted_at[:128] or "never",  # anything may stand there; the CRD bounds what we write
         goal=moment,
         body={"template": {"metadata": {"annotations": {RESTARTED_AT: moment}}}},
-        words=f"restarted {name}",
-        intends=f"restart {name}",
+        words=f"restarted {target.name}",
+        intends=f"restart {target.name}",
     )
 
 
-def _scale(wish: Wish, _: datetime) -> Change | Hold:
+def _scale(wish: Wish) -> Change | Hold:
     scale, now = wish.spec.scale, wish.target.replicas
     goal = next_replicas(now, scale, DOWN if wish.wants == "Return" else scale.direction)
     if isinstance(goal, Hold):
@@ -47,17 +50,6 @@ def _scale(wish: Wish, _: datetime) -> Change | Hold:
         words=f"scaled {now} -> {goal}",
         intends=f"scale {wish.target.name} {now} -> {goal}",
     )
-
-
-def _raise(wish: Wish, _: datetime) -> Change | Hold:
-    return raise_resources(wish)
-
-
-_PLAIN: dict[str, Callable[[Wish, datetime], Change | Hold]] = {
-    "scale": _scale,
-    "restart": _restart,
-    "patchResources": _raise,
-}
 
 
 def next_replicas(current: int, scale: Scale, direction: str) -> int | Hold:

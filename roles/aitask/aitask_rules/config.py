@@ -18,6 +18,7 @@ operator's administrators write. A file with any fault gives no configuration at
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -84,8 +85,9 @@ def read_config(result: Mapping[str, Any]) -> Config:
     return parse_config(data.get(KEY))
 
 
+@lru_cache(maxsize=4)
 def parse_config(text: str | None) -> Config:
-    """Raises ConfigError with all faults at once."""
+    """Raises ConfigError with all faults at once. Kept, since each field that a task uses asks again."""
     raw = _load(text or "")
     faults: list[str] = []
     if not isinstance(raw, Mapping):

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 
-from .gates import rollout_forbids
 from .model import UP, Condition, Sample, Spec, State, Target, Verdict
 from .spec import SYMBOLS
 from .values import format_value
@@ -57,7 +56,7 @@ def evaluate(spec: Spec, before: State, target: Target, sample: Sample, moment: 
     if sample.value is None:
         return _without_data(spec, state, sample, moment)
     newer = sample.time is None or state.sample_time is None or sample.time > state.sample_time
-    unsettled = rollout_forbids(spec.action, target.rollout, target.stuck)
+    unsettled = target.is_unsettled_for(spec.action)
     counted = not unsettled and (moment.fresh or ((moment.due or moment.was_missing) and newer))
     if counted:
         state = _count(spec, state, sample.value, moment.now)
@@ -137,7 +136,7 @@ def _threshold(state: State, measured: str) -> Condition:
 
 
 def _wanted(spec: Spec, state: State, target: Target, value: Fraction, now: datetime) -> str:
-    if over(spec, value) and rollout_forbids(spec.action, target.rollout, target.stuck) and spec.mutates:
+    if over(spec, value) and target.is_unsettled_for(spec.action) and spec.mutates:
         # Not counted, so nothing comes of it; but the gate says why.
         return "Breached"
     if state.breached:

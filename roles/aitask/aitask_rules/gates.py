@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .config import ConfigError, read_config
-from .memory import recent
+from .memory import condition_of, recent
 from .model import Hold, Wish
 from .spec import SpecError, parse_spec
 from .values import items, mapping, parse_time, time_of_day, whole
 
-# A rival with one of these reasons is about to act or waits for the same things as we do; one that cannot act at all
-# (at its limit, ineffective, a dry run) holds nobody.
 GUARD = "aitask-guard.aiops.example.com"
 ALLOW_GITOPS = "aiops.example.com/allow-gitops"
+# A rival with one of these reasons is about to act or waits for the same things as we do; one that cannot act at all
+# (at its limit, ineffective, a dry run) holds nobody.
 _CONTENDING = {
     "Permitted", "Cooldown", "HourlyLimit", "GlobalLimit", "Storm", "RolloutInProgress", "TargetConflict",
     "AwaitingApproval",
@@ -33,7 +33,7 @@ def gates_before_reads(wish: Wish) -> Iterator[Hold | None]:
         yield Hold("DiagnosisFailed", "diagnose.fallbackAction is none; nothing is done")
     if wish.spec.mutates:
         yield _rollout(wish)
-        yield _later(hourly(wish), cooldown(wish, wish.spec.cooldown))
+        yield later(hourly(wish), cooldown(wish, wish.spec.cooldown))
         yield _verdict(wish)
         yield _ineffective(wish)
         yield _gitops(wish)
@@ -41,7 +41,7 @@ def gates_before_reads(wish: Wish) -> Iterator[Hold | None]:
         yield hourly(wish)
 
 
-def _later(one: Hold | None, other: Hold | None) -> Hold | None:
+def later(one: Hold | None, other: Hold | None) -> Hold | None:
     """The hold that ends later; the first of two that end together."""
     holds = [hold for hold in (one, other) if hold is not None and hold.until is not None]
     return max(holds, key=lambda hold: hold.until or datetime.min, default=None)
@@ -53,8 +53,9 @@ def gates_after_reads(wish: Wish, reads: Mapping[str, Any]) -> Iterator[Hold | N
     yield cooldown(wish, max([wish.spec.cooldown, *(_cooldown_of(rival, wish.time_scale) for rival in others)]))
     yield _conflict(wish, others)
     if wish.spec.action == "scale":
-        yield _autoscaler(wish, _found(reads, "autoscalers"))
-        yield _scaled_object(wish, _found(reads, "scaledobjects"))
+        yield _autoscaler(wish, "HorizontalPodAutoscaler", _found(reads, "autoscalers"))
+        # Also a paused one: KEDA deletes its autoscaler then, and makes it again when it goes on.
+        yield _autoscaler(wish, "ScaledObject", _found(reads, "scaledobjects"))
 
 
 def guard_absent(reads: Mapping[str, Any], required: bool) -> str:
@@ -79,20 +80,15 @@ def _found(reads: Mapping[str, Any], name: str) -> Sequence[Any]:
     return items(mapping(reads.get(name)).get("resources"))
 
 
-def rollout_forbids(action: str, rollout: str, stuck: bool) -> bool:
-    """Nothing is done in the middle of a rollout, but to roll back one that does not come forward."""
-    return bool(rollout) and not (action == "rollback" and stuck)
-
-
 def _rollout(wish: Wish) -> Hold | None:
-    if not rollout_forbids(wish.spec.action, wish.target.rollout, wish.target.stuck):
+    if not wish.target.is_unsettled_for(wish.spec.action):
         return None
     return Hold("RolloutInProgress", f"waits for the rollout: {wish.target.rollout}")
 
 
 def _gitops(wish: Wish) -> Hold | None:
     """What lies in a repository comes back at the next sync, and then both fight; replicas are mostly left out."""
-    if wish.spec.action not in ("rollback", "patchResources") or not wish.target.gitops or wish.target.owned:
+    if wish.spec.action not in ("rollback", "patchResources") or not wish.target.gitops:
         return None
     if wish.task.annotations.get(ALLOW_GITOPS) == "true":
         return None
@@ -178,11 +174,10 @@ def _contends(rival: Mapping[str, Any]) -> bool:
         return False
     if mapping(meta.get("annotations")).get("aiops.example.com/paused") not in (None, "false"):
         return False
-    reasons = {mapping(entry).get("type"): mapping(entry) for entry in items(status.get("conditions"))}
-    if mapping(reasons.get("Ready")).get("status") == "False" or status.get("phase") == "Failed":
+    if condition_of(status, "Ready").get("status") == "False" or status.get("phase") == "Failed":
         return False  # it cannot act, whatever it wants
-    sampled = mapping(reasons.get("MetricsAvailable")).get("status") == "True"
-    permitted = mapping(reasons.get("ActionPermitted")).get("reason")
+    sampled = condition_of(status, "MetricsAvailable").get("status") == "True"
+    permitted = condition_of(status, "ActionPermitted").get("reason")
     established = status.get("breached") is True and whole(status.get("breaches")) >= spec.consecutive
     return established and sampled and permitted in _CONTENDING
 
@@ -195,22 +190,13 @@ def _cooldown_of(rival: Mapping[str, Any], time_scale: float) -> float:
     return spec.cooldown if spec.mutates else 0.0
 
 
-def _autoscaler(wish: Wish, autoscalers: Sequence[Any]) -> Hold | None:
-    for entry in map(mapping, autoscalers):
-        goal = mapping(mapping(entry.get("spec")).get("scaleTargetRef"))
-        if goal.get("kind") == "Deployment" and goal.get("name") == wish.target.name:
-            name = mapping(entry.get("metadata")).get("name")
-            return Hold("AutoscalerPresent", f"HorizontalPodAutoscaler {name} scales {wish.target.name}")
-    return None
-
-
-def _scaled_object(wish: Wish, found: Sequence[Any]) -> Hold | None:
-    """Also a paused one: KEDA deletes its autoscaler then, and makes it again when it goes on."""
+def _autoscaler(wish: Wish, kind: str, found: Sequence[Any]) -> Hold | None:
     for entry in map(mapping, found):
         goal = mapping(mapping(entry.get("spec")).get("scaleTargetRef"))
+        # A ScaledObject may leave the kind out.
         if goal.get("kind", "Deployment") == "Deployment" and goal.get("name") == wish.target.name:
             name = mapping(entry.get("metadata")).get("name")
-            return Hold("AutoscalerPresent", f"ScaledObject {name} scales {wish.target.name}")
+            return Hold("AutoscalerPresent", f"{kind} {name} scales {wish.target.name}")
     return None
 
 

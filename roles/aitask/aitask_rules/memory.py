@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from .model import Condition, Spec, State, Target, Verdict
+from .model import Condition, State, Target, Verdict
 from .values import format_time, items, mapping, parse_time, whole
 
 TOP = (
@@ -40,7 +40,7 @@ def parse_state(status: Mapping[str, Any], now: datetime) -> State:
         breaches=whole(status.get("breaches")),
         ineffective=whole(status.get("ineffectiveActions")),
         next_action=None if _was_later(status, now) else parse_time(status.get("nextActionTime")),
-        held_by=_reason(status, "ActionPermitted"),
+        held_by=str(condition_of(status, "ActionPermitted").get("reason", "")),
         target_uid=str(mapping(status.get("target")).get("uid") or ""),
         sample_time=past(kept.get("sampleTime")),
         healthy_since=past(kept.get("healthySince")),
@@ -63,13 +63,14 @@ def _was_later(status: Mapping[str, Any], now: datetime) -> bool:
     return written is not None and written > now
 
 
-def _reason(status: Mapping[str, Any], kind: str) -> str:
+def condition_of(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """The condition of this type in a status; empty if there is none."""
     conditions = (mapping(entry) for entry in items(status.get("conditions")))
-    return next((str(entry.get("reason", "")) for entry in conditions if entry.get("type") == kind), "")
+    return next((entry for entry in conditions if entry.get("type") == kind), {})
 
 
 def render_status(
-    spec: Spec | None,
+    history_limit: int,
     state: State,
     target: Target | None,
     phase: str,
@@ -77,7 +78,6 @@ def render_status(
     conditions: Sequence[Any],
 ) -> dict[str, Any]:
     """The whole status of this role. Without a target the one last seen stays: it says whom the last act hit."""
-    limit = spec.history_limit if spec else 10
     rendered: dict[str, Any] = {
         "phase": phase,
         "lastExecutionTime": _moment(state.last_execution),
@@ -104,7 +104,7 @@ def render_status(
         },
         "proposal": dict(state.proposal) or None,
         "lastAction": dict(state.last_action) or None,
-        "history": [dict(entry) for entry in state.history[:limit]],
+        "history": [dict(entry) for entry in state.history[:history_limit]],
         "conditions": list(conditions),
     }
     status: dict[str, Any] = _without_none(rendered)

@@ -113,11 +113,15 @@ class Target:
     """The rollout has not come forward for progressDeadlineSeconds."""
     containers: tuple[Mapping[str, Any], ...]
     gitops: str
-    """The tool that writes this Deployment from a repository; empty if none is known to."""
+    """The tool that writes this Deployment from a repository; empty if none is known to, or if the task owns it."""
     selector: str
     restarted_at: str
     last_action: str
     last_action_time: datetime | None
+
+    def is_unsettled_for(self, action: str) -> bool:
+        """Nothing is done in the middle of a rollout, but to roll back one that does not come forward."""
+        return bool(self.rollout) and not (action == "rollback" and self.stuck)
 
 
 @dataclass(frozen=True)
@@ -174,17 +178,13 @@ class State:
 
 
 @dataclass(frozen=True)
-class Act:
-    """One act, ready to be done. `id` is its identity in the status and on the target."""
+class Change:
+    """What an action would do to the target as it stands."""
 
-    id: str
-    type: str
-    reason: str
     origin: str
     goal: str
-    time: datetime
-    patch: Mapping[str, Any] | None
-    """The body of the one guarded patch; None for an act that changes no Deployment."""
+    body: Mapping[str, Any] | None
+    """The part of the patch below `spec` of the Deployment; None for what changes no Deployment."""
     words: str
     """What was done, once it is: `scaled 3 -> 4`."""
     intends: str
@@ -194,16 +194,18 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Change:
-    """What an action would do to the target as it stands."""
+class Act:
+    """One act, ready to be done. `id` is its identity in the status and on the target."""
 
-    origin: str
-    goal: str
-    body: Mapping[str, Any]
-    """The part of the patch below `spec` of the Deployment."""
-    words: str
-    intends: str
-    leaves: str = ""
+    id: str
+    type: str
+    reason: str
+    time: datetime
+    change: Change
+
+    @property
+    def mutates(self) -> bool:
+        return self.change.body is not None
 
 
 @dataclass(frozen=True)

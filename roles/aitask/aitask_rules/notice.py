@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .config import ConfigError, read_config
 from .model import Spec, State, Target, Task
+from .providers import choose_provider
 from .values import format_time, mapping, one_line, whole
 
 VERSION = "aiops.example.com/notice/v1"
@@ -48,17 +48,14 @@ def delivery_words(spec: Spec, namespace: str, reads: Mapping[str, Any]) -> str:
     if not spec.webhook:
         return ""
     name = one_line(spec.webhook, 63)
-    fault = _fault(spec, namespace, reads, name)
+    fault = _fault(spec, namespace, reads)
     return f", webhook {name} not told: {fault}; Events only" if fault else f", webhook {name} told"
 
 
-def _fault(spec: Spec, namespace: str, reads: Mapping[str, Any], name: str) -> str:
-    try:
-        provider = read_config(mapping(reads.get("webhooks"))).provider("webhook", spec.webhook, namespace)
-    except ConfigError as error:
-        return f"the configuration of the operator cannot be used: {one_line(error, 500)}"
-    if provider is None:
-        return f"the operator has no webhook {name!r} that namespace {namespace} may use"
+def _fault(spec: Spec, namespace: str, reads: Mapping[str, Any]) -> str:
+    provider = choose_provider(mapping(reads.get("webhooks")), "webhook", spec.webhook, namespace)
+    if isinstance(provider, str):
+        return provider
     answer = mapping(reads.get("delivery"))
     if provider.secret and not answer:
         return f"its credential cannot be read: Secret {provider.secret}, key {provider.key}"

@@ -5,9 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from .act import patch_of
 from .evaluate import Evaluation
 from .events import about_act, about_task
-from .gates import cooldown, hourly
+from .gates import cooldown, hourly, later
 from .memory import note, recent, status_patch
 from .model import Act, Condition, Hold, Spec, State, Target, Verdict, Wish
 from .notice import News, delivery_words, notice
@@ -39,17 +40,19 @@ def held(here: Pass, wish: Wish, evaluation: Evaluation, hold: Hold) -> dict[str
     return conclude(here, wish.spec, state, wish.target, conditions)
 
 
-def rehearsal(act: Act) -> dict[str, Any]:
+def rehearsal(wish: Wish, act: Act) -> dict[str, Any]:
     """The very patch, but the server is asked only whether it would take it: quotas, webhooks and policies say no
     before anything is written down."""
-    return {"next": "rehearse", "definition": act.patch}
+    return {"next": "rehearse", "definition": patch_of(wish.target, act)}
 
 
 def intent(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> dict[str, Any]:
     """The act, and the status that says it is about to be done."""
     spec = wish.spec
-    plan: dict[str, Any] = {"next": "act", "how": "patch", "definition": act.patch, "notice": {}}
-    if act.patch is None:
+    plan: dict[str, Any] = {"next": "act", "how": "patch", "notice": {}}
+    if act.mutates:
+        plan["definition"] = patch_of(wish.target, act)
+    else:
         text = f"{evaluation.measured} on {wish.target.name}"
         plan["definition"] = about_act(here.task, wish.target, _EVENTS[act.type], text, "Warning", act.time, act.id)
         plan["how"] = "notify"
@@ -61,30 +64,31 @@ def intent(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> dict[str
     state = replace(state, last_action=_entry(wish, evaluation, act, "Started", act.reason))
     permitted = Condition("ActionPermitted", "True", "Permitted", evaluation.measured)
     conditions = [*_ready(here, evaluation, state), permitted]
-    plan["intent"] = status_patch(here.old, status_of(here, spec, state, wish.target, conditions, "Running"))
+    plan["intent"] = status_patch(here.old, status_of(here, state, wish.target, conditions, "Running"))
     return plan
 
 
 def leaving(state: State, act: Act) -> State:
     """With the pod template that a rollback leaves among those that are never gone back to."""
-    left = tuple(dict.fromkeys([*state.rolled_back_from, act.leaves])) if act.leaves else state.rolled_back_from
-    return replace(state, rolled_back_from=left)
+    if not act.change.leaves:
+        return state
+    return replace(state, rolled_back_from=tuple(dict.fromkeys([*state.rolled_back_from, act.change.leaves])))
 
 
 def rehearsed(
     here: Pass, wish: Wish, evaluation: Evaluation, act: Act, result: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """The end of the pass if the server would not take the act, or if a rehearsal is all that is asked for."""
-    failure = _failure(act, result, mapping(result.get("result"))) if act.patch is not None else None
+    failure = _failure(act, result, mapping(result.get("result"))) if act.mutates else None
     if failure is not None:
         return _failed(here, wish, evaluation, act, failure, str(result.get("msg", "")), rehearsed=True)
     if not wish.spec.dry_run:
         return None
-    message = f"{evaluation.measured}, dry run: would have {act.words}"
+    message = f"{evaluation.measured}, dry run: would have {act.change.words}"
     entry = _entry(wish, evaluation, act, "DryRun", act.reason, message)
     state = replace(evaluation.state, last_action=entry, retries=0, next_action=None)
     state = replace(state, history=note(state, entry, wish.spec.history_limit))
-    if act.patch is None:
+    if not act.mutates:
         state = replace(state, told=f"{REHEARSED}{act.id}")
     conditions = [*_ready(here, evaluation, state), Condition("ActionPermitted", "False", "DryRun", message)]
     return conclude(here, wish.spec, state, wish.target, conditions)
@@ -101,7 +105,7 @@ def finish(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, result: Map
     state = _done(wish.spec, evaluation.state, act.id, act.time, act.reason, here.time_scale)
     said = wait_words(replace(wish, state=state))
     told_webhook = "" if wish.spec.mutates else delivery_words(wish.spec, here.task.namespace, here.reads)
-    message = f"{evaluation.measured}, {act.words}{told_webhook}{said}"
+    message = f"{evaluation.measured}, {act.change.words}{told_webhook}{said}"
     entry = _entry(wish, evaluation, act, "Succeeded", act.reason, message)
     state = replace(
         state, last_action=entry, history=note(state, entry, wish.spec.history_limit), next_action=_until(wish, state)
@@ -110,7 +114,7 @@ def finish(here: Pass, wish: Wish, evaluation: Evaluation, act: Act, result: Map
     if wish.spec.mutates:
         told = about_act(here.task, wish.target, _EVENTS[act.type], message, "Normal", act.time, act.id)
         unasked = wish.spec.action in ("scale", "restart")  # the others have the consent of the task's author
-        if unasked and wish.target.gitops and not wish.target.owned and not state.gitops_warned:
+        if unasked and wish.target.gitops and not state.gitops_warned:
             told.append(_gitops_warning(here, wish))
             state = replace(state, gitops_warned=True)
     target = parse_target(after, here.task.uid) if wish.spec.mutates else wish.target
@@ -166,9 +170,8 @@ def wait_words(wish: Wish) -> str:
 def _until(wish: Wish, state: State) -> datetime | None:
     """When the limits let the next act through, as far as they are known now."""
     after = replace(wish, state=state)
-    holds = [hourly(after), cooldown(after, wish.spec.cooldown) if wish.spec.mutates else None]
-    times = [hold.until for hold in holds if hold is not None and hold.until is not None]
-    return max(times, default=None)
+    hold = later(hourly(after), cooldown(after, wish.spec.cooldown) if wish.spec.mutates else None)
+    return hold.until if hold is not None else None
 
 
 def _done(spec: Spec, state: State, identity: str, time: datetime, reason: str, time_scale: float) -> State:
@@ -185,10 +188,10 @@ def _failure(act: Act, result: Mapping[str, Any], after: Mapping[str, Any]) -> s
     text = str(result.get("msg", ""))
     if "result" not in result:
         if "being terminated" in text:
-            return None if act.patch is None else "ActionFailed"
+            return "ActionFailed" if act.mutates else None
         known = {"Conflict": "Conflict", "Forbidden": "Forbidden", "Unprocessable Entity": "Invalid"}
         return known.get(str(result.get("reason")), "ActionFailed")
-    if act.patch is None:
+    if not act.mutates:
         return None
     notes = mapping(mapping(after.get("metadata")).get("annotations"))
     return None if notes.get(LAST_ACTION) == act.id else "TargetNotFound"
@@ -233,8 +236,8 @@ def _entry(wish: Wish, evaluation: Evaluation, act: Act, result: str, reason: st
         "result": result,
         "reason": reason,
         "observedValue": evaluation.state.observed_value or None,
-        "from": act.origin or None,
-        "to": act.goal if act.patch is not None else None,
+        "from": act.change.origin or None,
+        "to": act.change.goal if act.mutates else None,
         "targetUID": wish.target.uid,
         "targetGeneration": wish.target.generation,
         "resourceVersion": wish.target.resource_version,

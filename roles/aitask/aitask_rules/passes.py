@@ -151,7 +151,7 @@ def _act(here: Pass, wish: Wish, evaluation: Evaluation) -> Plan:
     if isinstance(act, Act) and wish.spec.mutates and not wish.spec.dry_run:
         absent = guard_absent(here.reads, here.require_guard)
         if absent:
-            act = Hold("GuardAbsent", f"would {act.intends}, but {absent}")
+            act = Hold("GuardAbsent", f"would {act.change.intends}, but {absent}")
         elif needs_approval(wish):
             state, act = settle(wish, act)
             wish, evaluation = replace(wish, state=state), replace(evaluation, state=state)
@@ -159,8 +159,8 @@ def _act(here: Pass, wish: Wish, evaluation: Evaluation) -> Plan:
         return held(here, wish, evaluation, act)
     if "act" in here.reads:
         return finish(here, wish, evaluation, act, mapping(here.reads["act"]))
-    if act.patch is not None and "rehearsal" not in here.reads:
-        return rehearsal(act)
+    if act.mutates and "rehearsal" not in here.reads:
+        return rehearsal(wish, act)
     ended = rehearsed(here, wish, evaluation, act, mapping(here.reads.get("rehearsal")))
     return ended or intent(here, wish, evaluation, act)
 

@@ -11,8 +11,8 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
-from .config import ConfigError, read_config
 from .model import Sample, Spec
+from .providers import choose_provider
 from .values import items, mapping, one_line, whole
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
@@ -22,16 +22,10 @@ _TEXT = 300
 
 def query_sample(spec: Spec, namespace: str, reads: Mapping[str, Any]) -> Sample:
     """`reads` has the results of the tasks that read the ConfigMap (`configuration`) and sent the query (`answer`)."""
-    try:
-        provider = read_config(mapping(reads.get("configuration"))).provider("prometheus", spec.provider, namespace)
-    except ConfigError as error:
-        return Sample(
-            None, "ProviderNotFound", f"the configuration of the operator cannot be used: {one_line(error, 700)}"
-        )
+    provider = choose_provider(mapping(reads.get("configuration")), "prometheus", spec.provider, namespace)
+    if isinstance(provider, str):
+        return Sample(None, "ProviderNotFound", provider)
     name = one_line(spec.provider, 63)
-    if provider is None:
-        text = f"the operator has no Prometheus provider {name!r} that namespace {namespace} may use"
-        return Sample(None, "ProviderNotFound", text)
     answer = mapping(reads.get("answer"))
     if provider.secret and not answer:
         text = f"the credential of provider {name} cannot be read: Secret {provider.secret}, key {provider.key}"

@@ -16,7 +16,6 @@ from typing import Any
 
 from .act import identity_of
 from .model import Act, Hold, State, Target, Task, Wish
-from .target import LAST_ACTION
 from .values import format_time, parse_time, time_of_day
 
 APPROVE = "aiops.example.com/approve"
@@ -56,7 +55,7 @@ def settle(wish: Wish, act: Act) -> tuple[State, Act | Hold]:
     """The state with the proposal that this act needs, and the act if it is approved, else why it waits."""
     proposal = wish.state.proposal
     standing = str(proposal.get("state", ""))
-    if standing not in _OPEN or proposal.get("parameters") != act.intends:
+    if standing not in _OPEN or proposal.get("parameters") != act.change.intends:
         return _propose(wish, act)
     identity, answer = str(proposal.get("id")), str(wish.task.annotations.get(APPROVE, ""))
     if standing == "Denied":
@@ -65,10 +64,10 @@ def settle(wish: Wish, act: Act) -> tuple[State, Act | Hold]:
         again = (parse_time(proposal.get("expiresAt")) or wish.now) + timedelta(seconds=wish.spec.cooldown)
         if wish.now >= again:
             return _propose(wish, act)
-        text = f"nobody approved {identity} in time to {act.intends}, asks again at {time_of_day(again)}"
+        text = f"nobody approved {identity} in time to {act.change.intends}, asks again at {time_of_day(again)}"
         return wish.state, Hold("ApprovalExpired", text, again)
     if answer == identity:
-        return wish.state, replace(act, id=identity, patch=_with_id(act.patch, identity))
+        return wish.state, replace(act, id=identity)
     if answer == f"deny:{identity}":
         return _turned(wish.state, "Denied"), _denied(act, identity)
     return wish.state, _awaited(wish.state.proposal, answer)
@@ -78,9 +77,9 @@ def _propose(wish: Wish, act: Act) -> tuple[State, Hold]:
     """The time is part of the id, so that no approval of an earlier proposal counts for this one."""
     created = format_time(wish.now)
     proposal = {
-        "id": identity_of(wish.task, wish.target, "proposal", act.type, act.intends, created),
+        "id": identity_of(wish.task, wish.target, "proposal", act.type, act.change.intends, created),
         "action": act.type,
-        "parameters": act.intends[:1024],
+        "parameters": act.change.intends[:1024],
         "targetGeneration": wish.target.generation,
         "createdAt": created,
         "expiresAt": format_time(wish.now + timedelta(seconds=wish.spec.approval_timeout)),
@@ -103,17 +102,9 @@ def how_to_answer(proposal: Mapping[str, Any]) -> str:
 
 
 def _denied(act: Act, identity: str) -> Hold:
-    text = f"proposal {identity} to {act.intends} was denied"
+    text = f"proposal {identity} to {act.change.intends} was denied"
     return Hold("ApprovalDenied", f"{text}; stands until the breach is over, or the spec or the target is changed")
 
 
 def _turned(state: State, standing: str) -> State:
     return replace(state, proposal={**state.proposal, "state": standing})
-
-
-def _with_id(patch: Mapping[str, Any] | None, identity: str) -> Mapping[str, Any] | None:
-    if patch is None:
-        return None
-    meta = patch["metadata"]
-    notes = {**meta["annotations"], LAST_ACTION: identity}
-    return {**patch, "metadata": {**meta, "annotations": notes}}

@@ -6,21 +6,32 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from .config import ConfigError, read_config
-from .values import items, mapping
+from .config import ConfigError, Provider, read_config
+from .values import items, mapping, one_line
 
 NOTHING = {"url": "", "secret": "", "key": "", "ca": ""}
 _EVALUATION_SECONDS = 5
 
 
+_CALLED = {"prometheus": "Prometheus provider", "webhook": "webhook"}
+
+
+def choose_provider(configuration: Mapping[str, Any], kind: str, name: str, namespace: str) -> Provider | str:
+    """Whom to ask, by the result of the task that reads the ConfigMap, or why there is nobody."""
+    try:
+        found = read_config(configuration).provider(kind, name, namespace)
+    except ConfigError as error:
+        return f"the configuration of the operator cannot be used: {one_line(error, 700)}"
+    if found is None:
+        return f"the operator has no {_CALLED[kind]} {one_line(name, 63)!r} that namespace {namespace} may use"
+    return found
+
+
 def find_provider(configuration: Mapping[str, Any], kind: str, name: str, namespace: str) -> dict[str, str]:
     """`url`, `secret` (name of a Secret, may be empty), `key` in it and `ca` (PEM, may be empty); all empty where there
     is nobody to ask. Why there is nobody is for the judgement to say, which is given the same configuration."""
-    try:
-        found = read_config(configuration).provider(kind, name, namespace)
-    except ConfigError:
-        return dict(NOTHING)
-    if found is None:
+    found = choose_provider(configuration, kind, name, namespace)
+    if isinstance(found, str):
         return dict(NOTHING)
     return {"url": found.url, "secret": found.secret, "key": found.key, "ca": found.ca}
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from .events import about_task
-from .memory import merge_conditions, note, parse_state, render_status, status_patch
+from .memory import condition_of, merge_conditions, note, parse_state, render_status, status_patch
 from .model import Condition, Spec, State, Target, Task
 from .proposal import how_to_answer
 from .values import format_time, go_duration, items, mapping, parse_time, whole
@@ -34,9 +34,14 @@ class Pass:
     require_guard: bool
     reads: Mapping[str, Any]
 
+    @property
+    def history_limit(self) -> int:
+        """Also where the rest of the spec cannot be worked on."""
+        limit = self.raw_spec.get("historyLimit")
+        return 10 if limit is None else whole(limit)
+
     def old_condition(self, name: str) -> Mapping[str, Any]:
-        found = (mapping(entry) for entry in items(self.old.get("conditions")))
-        return next((entry for entry in found if entry.get("type") == name), {})
+        return condition_of(self.old, name)
 
     def is_fresh(self) -> bool:
         """Nothing that was counted so far stands: a new spec, a target just found, or the end of a pause."""
@@ -108,9 +113,9 @@ def conclude(
 ) -> dict[str, Any]:
     """The plan that ends a pass."""
     told = list(conditions)
-    state, news = _news_of_proposals(here, spec, state)
-    state = _remember(here, spec, state, told)
-    status = status_of(here, spec, state, target, told, ending.phase)
+    state, news = _news_of_proposals(here, state)
+    state = _remember(here, state, told)
+    status = status_of(here, state, target, told, ending.phase)
     ready = next((mapping(entry) for entry in status["conditions"] if entry["type"] == "Ready"), {})
     return {
         "next": "report",
@@ -122,7 +127,7 @@ def conclude(
 
 
 def status_of(
-    here: Pass, spec: Spec | None, state: State, target: Target | None, conditions: Sequence[Condition], phase: str
+    here: Pass, state: State, target: Target | None, conditions: Sequence[Condition], phase: str
 ) -> dict[str, Any]:
     """The status that says all this."""
     standing = [Condition("Suspended", "False", "Active", "not suspended")] if phase != "Suspended" else []
@@ -131,7 +136,7 @@ def status_of(
     upcoming = state.next_action if state.next_action and state.next_action > here.now else None
     state = replace(state, observed_generation=here.task.generation, next_action=upcoming)
     merged = here.merged([*standing, *conditions])
-    return render_status(spec, state, target, phase, here.old, merged)
+    return render_status(here.history_limit, state, target, phase, here.old, merged)
 
 
 def retry_wait(here: Pass, condition: str, interval: float) -> float:
@@ -168,7 +173,7 @@ def _next_time(here: Pass, spec: Spec | None, state: State, wait: float | None) 
     return max(min(left, pause), min(1.0, interval))
 
 
-def _remember(here: Pass, spec: Spec | None, state: State, conditions: Sequence[Condition]) -> State:
+def _remember(here: Pass, state: State, conditions: Sequence[Condition]) -> State:
     """A change of state worth telling later goes into the history; equal neighbours are one entry."""
     by_type = {condition.type: condition for condition in conditions}
     ready, permitted = by_type.get("Ready"), by_type.get("ActionPermitted")
@@ -191,11 +196,11 @@ def _remember(here: Pass, spec: Spec | None, state: State, conditions: Sequence[
         "observedValue": state.observed_value or None,
         "message": cause.message[:1024],
     }
-    limit = spec.history_limit if spec else whole(here.raw_spec.get("historyLimit", 10))
-    return replace(state, history=note(state, {k: v for k, v in entry.items() if v is not None}, limit))
+    kept = {key: value for key, value in entry.items() if value is not None}
+    return replace(state, history=note(state, kept, here.history_limit))
 
 
-def _news_of_proposals(here: Pass, spec: Spec | None, state: State) -> tuple[State, list[Any]]:
+def _news_of_proposals(here: Pass, state: State) -> tuple[State, list[Any]]:
     """One Event and one entry in the history for each turn of a proposal; an approved one is told by its act."""
     before, after = here.state.proposal, state.proposal
     turns = [(after, str(after.get("state")))] if before != after else []
@@ -218,7 +223,7 @@ def _news_of_proposals(here: Pass, spec: Spec | None, state: State) -> tuple[Sta
             "reason": reason,
             "message": text[:1024],
         }
-        state = replace(state, history=note(state, entry, spec.history_limit if spec else 10))
+        state = replace(state, history=note(state, entry, here.history_limit))
     return state, events
 
 

@@ -30,6 +30,7 @@ def parse_target(raw: Mapping[str, Any], task_uid: str) -> Target:
     meta, spec, status = mapping(raw.get("metadata")), mapping(raw.get("spec")), mapping(raw.get("status"))
     notes = mapping(meta.get("annotations"))
     template = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("annotations"))
+    owned = any(mapping(owner).get("uid") == task_uid for owner in items(meta.get("ownerReferences")))
     return Target(
         name=str(meta.get("name", "")),
         namespace=str(meta.get("namespace", "")),
@@ -42,11 +43,11 @@ def parse_target(raw: Mapping[str, Any], task_uid: str) -> Target:
         revision=str(notes.get(REVISION, "")),
         paused=spec.get("paused") is True,
         deleting=bool(meta.get("deletionTimestamp")),
-        owned=any(mapping(owner).get("uid") == task_uid for owner in items(meta.get("ownerReferences"))),
+        owned=owned,
         rollout=_rollout(raw),
         stuck=_stuck(raw),
         containers=tuple(mapping(entry) for entry in items(_pod_spec(spec).get("containers"))),
-        gitops=_gitops(meta),
+        gitops="" if owned else _gitops(meta),
         selector=",".join(_selectors(spec)),
         restarted_at=str(template.get(RESTARTED_AT, "")),
         last_action=str(notes.get(LAST_ACTION, "")),

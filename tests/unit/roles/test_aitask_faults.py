@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.roles.aitask_simulation import World, pod, stamp, use
+from tests.unit.roles.aitask_simulation import START, World, pod, stamp, use
 from tests.unit.roles.test_aitask_actions import REVISION, image, rolling, turn
 from tests.unit.roles.test_aitask_approval import approve, proposal, proposing
 from tests.unit.roles.test_aitask_decisions import rival
@@ -248,3 +248,23 @@ def test_words_of_the_server_are_no_template() -> None:
     world = World()
     world.refusal = {"msg": "{{ lookup('env', 'HOME') }}", "reason": "Forbidden"}
     assert "{{" not in world.run(cpu="95m").message("Ready")
+
+
+def test_a_restart_that_two_crashes_put_off_asks_for_what_was_decided_first() -> None:
+    world = World(action="restart")
+    world.crash_after = "intent"
+    world.run(cpu="95m").run(60).run(60)
+    world.crash_after = None
+    world.run(60)
+    assert world.deployment is not None
+    template = world.deployment["spec"]["template"]["metadata"]["annotations"]
+    assert template == {"kubectl.kubernetes.io/restartedAt": stamp(START)}
+    assert (len(world.acts), world.status["lastAction"]["to"]) == (1, stamp(START))
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(0, 0), (3, 3), (50, 21)])
+def test_a_suspended_task_keeps_its_history_as_long_as_any_other(limit: int, kept: int) -> None:
+    world = World(historyLimit=limit).run(cpu="20m")
+    world.status["history"] = [{"type": "scale", "result": "Held", "message": str(n)} for n in range(21)]
+    world.edit(suspend=True)
+    assert len(world.run(60).status.get("history", [])) == kept

@@ -25,14 +25,10 @@ __all__ = ["cluster"]
 _OPERATORS = pytest.StashKey[list[OperatorProcess]]()
 
 
-def _api(cluster: Cluster) -> Api:
-    return Api(cluster.server, cluster.ca_file, (cluster.directory / "admin.token").read_text())
-
-
 @pytest.fixture(scope="session")
 def shared_kinds(cluster: Cluster) -> None:
     """The custom kinds that tests share, ready for use: a fresh CRD answers 404 and 429 for a while."""
-    api = _api(cluster)
+    api = Api.of_administrator(cluster)
 
     def serve(kind: Kind) -> None:
         if api.get(CRD, f"{kind.plural}.test.example.com") is None:
@@ -54,7 +50,7 @@ def _is_served(api: Api, kind: Kind) -> bool:
 @pytest.fixture
 def api(cluster: Cluster, shared_kinds: None) -> Api:
     """A client with all rights, and the shared kinds."""
-    return _api(cluster)
+    return Api.of_administrator(cluster)
 
 
 @pytest.fixture

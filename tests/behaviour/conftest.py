@@ -122,7 +122,7 @@ def operator(
 
 @pytest.fixture
 def api(cluster: Cluster) -> Api:
-    return Api(cluster.server, cluster.ca_file, (cluster.directory / "admin.token").read_text())
+    return Api.of_administrator(cluster)
 
 
 @pytest.fixture

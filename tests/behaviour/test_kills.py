@@ -79,7 +79,7 @@ def experiment(
     """All cases at once: hold, kill, start anew, and wait until each task has come to its end."""
     directory = tmp_path_factory.mktemp("killed")
     label = directory.name
-    api = Api(cluster.server, cluster.ca_file, (cluster.directory / "admin.token").read_text())
+    api = Api.of_administrator(cluster)
     cases = [*CASES, *((action, "", "") for action in STEPS)]
     names = [f"{label}-{number}-{case[0]}".replace("_", "-") for number, case in enumerate(cases)]
     with ThreadPoolExecutor(4) as pool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from localcluster import Cluster
 from tests.support.kinds import Kind
 from tests.support.waiting import Check, shown, until
 
@@ -34,6 +35,11 @@ class Api:
         context = ssl.create_default_context(cafile=str(ca_file))
         handlers = urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
         self._opener = urllib.request.build_opener(*handlers)
+
+    @classmethod
+    def of_administrator(cls, cluster: Cluster) -> Api:
+        """A client with all rights."""
+        return cls(cluster.server, cluster.ca_file, (cluster.directory / "admin.token").read_text())
 
     def raw(self, method: str, path: str, body: bytes | None = None, **headers: str) -> bytes:
         """The body of the answer. Raises Refused, with the status, for any that is no success."""

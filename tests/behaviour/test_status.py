@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.behaviour.scene import AITASK, ALWAYS, POD_METRICS, Scene
-from tests.support.api import conditions
+from localcluster import Cluster
+from tests.behaviour.conftest import start_operator, write_project
+from tests.behaviour.scene import AITASK, ALWAYS, POD_METRICS, AuditLog, Scene
+from tests.roles.aitask_lab import ROOT, Lab
+from tests.support.api import Api, conditions
 from tests.support.faulty_front import HELD, FaultyFront
 from tests.support.holding import Holding
 from tests.support.kinds import NAMESPACE
@@ -119,3 +124,37 @@ def cost(scene: Scene, operator: OperatorProcess, name: str, **spec: Any) -> tup
         for entry in scene.audit.requests(scene.namespace, "")[before:]
         if (ref := entry["objectRef"])
     ]
+
+
+@pytest.mark.behaviour(
+    case="the role itself is broken",
+    sees="one that does not load: the operator's condition Failure with the error; one that fails: Ready=False "
+    "InternalError naming the task; both go with the next good pass",
+)
+def test_a_broken_role_is_seen_in_the_status(
+    cluster: Cluster, space: Lab, api: Api, audit: AuditLog, installed: Path, tmp_path: Path
+) -> None:
+    scene = Scene(space, api, audit, space.namespace)
+    scene.web()
+    project = write_project(tmp_path / "o/project", scene.label)
+    (project / "roles").unlink()
+    shutil.copytree(ROOT / "roles", project / "roles")
+    main = project / "roles/aitask/tasks/main.yml"
+    good = main.read_text()
+    main.write_text("- name: Nothing\n  no.such.module_at_all:\n")
+    operator = start_operator(cluster, tmp_path / "o", installed, label=scene.label, namespaces=scene.namespace)
+    try:
+        scene.task(**ALWAYS, suspend=False, dryRun=True)
+        task = scene.wait(lambda task: conditions(task).get("Failure", {}).get("status") == "True", "it is told")
+        assert "no.such.module_at_all" in conditions(task)["Failure"]["message"]
+        begin = "    - name: Begin with"
+        main.write_text(
+            good.replace(begin, f"    - name: Break\n      ansible.builtin.fail: {{msg: on purpose}}\n{begin}")
+        )
+        scene.sees("Ready", "False", "InternalError", "Break: on purpose")
+        main.write_text(good)
+        scene.sees("Ready", "True", "Evaluated")
+        scene.wait(lambda task: conditions(task).get("Failure", {}).get("status") != "True", "it is over")
+        assert operator.stop() == 0
+    finally:
+        operator.clean_up()

@@ -11,6 +11,8 @@ from aitask_rules.config import Config, parse_config
 
 from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab
 from tests.unit.roles.aitask_simulation import World
+from tests.unit.roles.test_aitask_actions import raising, rolling
+from tests.unit.roles.test_aitask_approval import approve, proposing
 
 pytestmark = pytest.mark.apiserver
 
@@ -82,6 +84,9 @@ def test_everything_the_rules_write_is_declared_in_the_crd(space: Lab) -> None:
     """Undeclared fields are dropped without a word: what is read back must be what was written."""
     failing = World(action="restart")
     failing._do = lambda plan: {"msg": "no", "reason": None}  # type: ignore[method-assign]
+    synced = World()
+    assert synced.deployment is not None
+    synced.deployment["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "shop"}
     worlds = {
         "acted": World(scale={"returnAfterSeconds": 60}).run(cpu="93m"),
         "judged": World(policy={"cooldownSeconds": 30}).run(cpu="93m").settle().run(60).settle().run(60),
@@ -92,7 +97,15 @@ def test_everything_the_rules_write_is_declared_in_the_crd(space: Lab) -> None:
         "notified": World(action="notify").run(cpu="93m"),
         "suspended": World(suspend=True).run(),
         "bad": World(action="wiggle").run(),
+        "asking": proposing(),
+        "approved": approve(proposing()).run(3),
+        "rolled-back": rolling(3, 1, 2, 3).run(cpu="93m"),
+        "raised": raising({"cpu": "100m", "memory": "64Mi"}).run(cpu="93m"),
+        "diagnosed": World(action="diagnose", diagnose={"fallbackAction": "scale"}).run(cpu="93m"),
+        "synced": synced.run(cpu="93m"),
     }
+    written = {key for world in worlds.values() for key in world.status["state"]}
+    assert {"rolledBackFrom", "told", "gitopsWarned"} <= written
     for name, world in worlds.items():
         space.apply(task(name))
         found = space.get("aitask", name) | {"status": world.status}

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,30 @@ def test_a_zombie_counts_as_gone(sleeper: Sleeper) -> None:
     os.kill(sleeper.pid, signal.SIGKILL)
     os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)  # it has ended, but nobody has collected it
     assert not identity.alive()
+
+
+HEADLESS = """
+import ctypes, platform, threading
+threading.Thread(target=lambda: (print(flush=True), threading.Event().wait())).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)  # exit(2): of this thread alone
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel by the numbers of Linux")
+def test_a_process_whose_first_thread_has_ended_is_alive_while_another_runs() -> None:
+    with subprocess.Popen([sys.executable, "-c", HEADLESS], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            while "Z" not in Path(f"/proc/{process.pid}/stat").read_text():
+                time.sleep(0.01)
+            identity = identity_of(process)
+            assert identity.alive()
+            assert process.poll() is None  # nobody can collect it yet
+            assert end([identity], grace=5) == []
+            assert process.wait(timeout=5) == -signal.SIGTERM
+        finally:
+            process.kill()
 
 
 def test_no_process_has_no_start_time() -> None:

@@ -6,6 +6,7 @@ how the children are tied to it (`processes.die_with_parent`).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Callable
@@ -23,6 +24,7 @@ _ATTEMPTS = 5
 _TAIL_LINES = 15
 # Enough for what ends politely. The API server takes its time over that, and the data is thrown away in any case.
 _GRACE_SECONDS = 0.3
+_REAP_SECONDS = 5.0
 
 
 @dataclass
@@ -118,7 +120,8 @@ class Children:
         # What asks the API server goes first; etcd and the API server would otherwise wait for each other.
         end((child.identity for child in reversed(self._children.values())), grace=_GRACE_SECONDS)
         for child in self._children.values():
-            child.process.poll()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # it outlived SIGKILL: nothing more can be done here
+                child.process.wait(_REAP_SECONDS)
 
 
 def log_tail(path: Path) -> str:

@@ -45,7 +45,11 @@ def identify(pid: int) -> Identity | None:
 
 
 def start_mark(pid: int) -> str | None:
-    """When the process started, in a form only good for comparison; None for no process or a zombie."""
+    """When the process started, in a form only good for comparison; None for no process or a zombie.
+
+    A process whose first thread has ended while others still run is no zombie yet: it may hold its ports and its parent
+    cannot reap it.
+    """
     if pid <= 0:
         return None
     return _start_mark_linux(pid) if sys.platform == "linux" else _start_mark_ps(pid)
@@ -57,7 +61,7 @@ def _start_mark_linux(pid: int) -> str | None:
     except (OSError, UnicodeDecodeError):
         return None
     fields = stat[stat.rindex(")") + 2 :].split()  # the name before it may hold spaces and parentheses
-    if fields[0] in "ZX":
+    if fields[0] == "X" or (fields[0] == "Z" and int(fields[17]) <= 1):  # 17: the number of threads, proc(5)
         return None
     return f"{_boot_id()}/{fields[19]}"  # clock ticks since boot: unique only together with the boot
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .changes import change_of, restart_at
 from .model import Act, Change, Hold, Target, Task, Wish
+from .owned import departure
 from .target import LAST_ACTION, LAST_ACTION_TIME
 from .values import format_time, parse_time
 
@@ -28,6 +29,23 @@ def build_act(wish: Wish, left: Mapping[str, Any], replica_sets: Sequence[Any] =
     return Act(id=identity, type=wish.spec.action, reason=wish.wants, time=wish.now, change=change)
 
 
+def refusal(result: Mapping[str, Any]) -> str | None:
+    """Why a write was refused, from the result of its task: Conflict, Forbidden, Invalid, ActionFailed; None if it was
+    not."""
+    if "result" in result:
+        return None
+    text = str(result.get("msg", ""))
+    if "typed patch object" in text or "unable to convert unstructured object" in text:
+        return "Invalid"  # an apply that names a field, or has a value, that the kind does not know: a 500 at times
+    known = {
+        "Conflict": "Conflict",
+        "Forbidden": "Forbidden",
+        "Unprocessable Entity": "Invalid",
+        "Bad Request": "Invalid",
+    }
+    return known.get(str(result.get("reason")), "ActionFailed")
+
+
 def patch_of(target: Target, act: Act) -> dict[str, Any]:
     """The resourceVersion makes it an act on exactly what was looked at (it pins the uid too); the id in the same patch
     makes it known afterwards."""
@@ -38,7 +56,11 @@ def patch_of(target: Target, act: Act) -> dict[str, Any]:
             "name": target.name,
             "namespace": target.namespace,
             "resourceVersion": target.resource_version,
-            "annotations": {LAST_ACTION: act.id, LAST_ACTION_TIME: format_time(act.time)},
+            "annotations": {
+                LAST_ACTION: act.id,
+                LAST_ACTION_TIME: format_time(act.time),
+                **departure(target, act.type),
+            },
         },
         "spec": act.change.body,
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 from .config import ConfigError, read_config
 from .memory import condition_of, recent
-from .model import Hold, Wish
+from .model import Hold, Target, Wish
 from .spec import SpecError, parse_spec
 from .values import items, mapping, parse_time, time_of_day, whole
 
@@ -53,9 +53,14 @@ def gates_after_reads(wish: Wish, reads: Mapping[str, Any]) -> Iterator[Hold | N
     yield cooldown(wish, max([wish.spec.cooldown, *(_cooldown_of(rival, wish.time_scale) for rival in others)]))
     yield _conflict(wish, others)
     if wish.spec.action == "scale":
-        yield _autoscaler(wish, "HorizontalPodAutoscaler", _found(reads, "autoscalers"))
-        # Also a paused one: KEDA deletes its autoscaler then, and makes it again when it goes on.
-        yield _autoscaler(wish, "ScaledObject", _found(reads, "scaledobjects"))
+        yield autoscaled(wish.target.name, reads)
+
+
+def autoscaled(target: str, reads: Mapping[str, Any]) -> Hold | None:
+    """Who else sets the replicas of the Deployment `target`, by the reads `autoscalers` and `scaledobjects`."""
+    # Also a paused one: KEDA deletes its autoscaler then, and makes it again when it goes on.
+    kinds = (("HorizontalPodAutoscaler", "autoscalers"), ("ScaledObject", "scaledobjects"))
+    return first_hold(_autoscaler(target, kind, _found(reads, name)) for kind, name in kinds)
 
 
 def guard_absent(reads: Mapping[str, Any], required: bool) -> str:
@@ -190,13 +195,25 @@ def _cooldown_of(rival: Mapping[str, Any], time_scale: float) -> float:
     return spec.cooldown if spec.mutates else 0.0
 
 
-def _autoscaler(wish: Wish, kind: str, found: Sequence[Any]) -> Hold | None:
+def size_hold(replicas: Any, target: Target, reads: Mapping[str, Any]) -> Hold | None:
+    """Why `spec.replicas` (None if it is not set) is not applied to the target that the task owns."""
+    hold = autoscaled(target.name, reads) if must_resize(replicas, target) else None
+    return hold and Hold(hold.reason, f"replicas {replicas} is not applied, {hold.message}")
+
+
+def must_resize(replicas: Any, target: Target) -> bool:
+    """Whether `spec.replicas` has another value than the one applied last. Unchanged, it is never applied again: what
+    an act, an autoscaler or a person set since stays."""
+    return replicas is not None and target.requested_replicas != str(replicas)
+
+
+def _autoscaler(target: str, kind: str, found: Sequence[Any]) -> Hold | None:
     for entry in map(mapping, found):
         goal = mapping(mapping(entry.get("spec")).get("scaleTargetRef"))
         # A ScaledObject may leave the kind out.
-        if goal.get("kind", "Deployment") == "Deployment" and goal.get("name") == wish.target.name:
+        if goal.get("kind", "Deployment") == "Deployment" and goal.get("name") == target:
             name = mapping(entry.get("metadata")).get("name")
-            return Hold("AutoscalerPresent", f"{kind} {name} scales {wish.target.name}")
+            return Hold("AutoscalerPresent", f"{kind} {name} scales {target}")
     return None
 
 

@@ -17,7 +17,7 @@ TOP = (
 )  # fmt: skip
 OWN_CONDITIONS = (
     "Ready", "Suspended", "TargetFound", "MetricsAvailable", "ThresholdBreached", "ActionPermitted",
-    "DiagnosisSucceeded",
+    "DiagnosisSucceeded", "TemplateApplied",
 )  # fmt: skip
 _TEMPLATES = 10
 _MESSAGE = 1024

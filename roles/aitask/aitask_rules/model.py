@@ -63,7 +63,9 @@ class Spec:
     raises: tuple[Raise, ...]
     on_change_only: bool
     webhook: str
-    has_template: bool
+    template: Mapping[str, Any] | None
+    """Pod template of the Deployment that the task owns; None if it adopts one."""
+    replicas: int | None
     diagnosis: str = ""
     """Name of the model provider that action diagnose asks; `action` is then what is done without an answer."""
 
@@ -107,6 +109,12 @@ class Target:
     paused: bool
     deleting: bool
     owned: bool
+    """The task made it, from `spec.template`."""
+    template_hash: str
+    departed: bool
+    """An act changed what the template says, and the template was not edited since."""
+    requested_replicas: str
+    """The value of `spec.replicas` that was applied to it last; empty if none was."""
     rollout: str
     """Why a rollout is going on; empty if none is."""
     stuck: bool

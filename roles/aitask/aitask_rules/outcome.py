@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from .act import patch_of
+from .act import patch_of, refusal
 from .evaluate import Evaluation
 from .events import about_act, about_task
 from .gates import cooldown, hourly, later
@@ -15,7 +15,7 @@ from .notice import News, delivery_words, notice
 from .proposal import carried_out
 from .report import Ending, Pass, back_off, conclude, next_look, status_of
 from .target import LAST_ACTION, parse_target
-from .values import format_time, mapping, one_line, parse_time, time_of_day
+from .values import format_time, mapping, one_line, parse_time, server_words, time_of_day
 
 REHEARSED = "rehearsed-"
 """Begins the id of a notification that a dry run did not send: it is none for anybody else."""
@@ -185,12 +185,10 @@ def _done(spec: Spec, state: State, identity: str, time: datetime, reason: str, 
 
 
 def _failure(act: Act, result: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
-    text = str(result.get("msg", ""))
-    if "result" not in result:
-        if "being terminated" in text:
-            return "ActionFailed" if act.mutates else None
-        known = {"Conflict": "Conflict", "Forbidden": "Forbidden", "Unprocessable Entity": "Invalid"}
-        return known.get(str(result.get("reason")), "ActionFailed")
+    refused = refusal(result)
+    if refused is not None:
+        terminating = "being terminated" in str(result.get("msg", ""))
+        return (None if not act.mutates else "ActionFailed") if terminating else refused
     if not act.mutates:
         return None
     notes = mapping(mapping(after.get("metadata")).get("annotations"))
@@ -201,7 +199,7 @@ def _failed(
     here: Pass, wish: Wish, evaluation: Evaluation, act: Act, reason: str, text: str, *, rehearsed: bool = False
 ) -> dict[str, Any]:
     retries = evaluation.state.retries + 1
-    message = f"{evaluation.measured}, {act.type} failed: {one_line(text, 400) or reason}"
+    message = f"{evaluation.measured}, {act.type} failed: {one_line(server_words(text), 400) or reason}"
     entry = _entry(wish, evaluation, act, "Failed", reason, message)
     state = replace(evaluation.state, last_action=entry, retries=retries)
     permitted = Condition("ActionPermitted", "True", "Permitted", message)

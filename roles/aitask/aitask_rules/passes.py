@@ -5,6 +5,7 @@ ask again. It computes everything anew each time from the same inputs, so that o
 the calls:
 
     observe   read the target (and, where `reads` says so, its pods and their metrics)
+    own, apply, resize   bring about the target that the task owns (`upkeep`)
     permit    an act is wanted and nothing known forbids it: read the rivals, the guard, and what `reads` says
     rehearse  ask the server whether it would take the act
     act       write `intent`, then do the act, and send `notice` to the webhook if there is one
@@ -30,6 +31,7 @@ from .rests import at_rest, at_zero, forbidden, no_target, paused, suspended, te
 from .sample import needed_reads, take_sample
 from .spec import SpecError, parse_spec
 from .target import parse_target
+from .upkeep import bring_about, newest, news_of
 from .values import items, mapping, parse_time, time_of_day
 
 Plan = dict[str, Any]
@@ -66,16 +68,18 @@ def _observed(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan:
         return forbidden(here, spec)
     if found.get("api_found") is False:
         return _again("the cluster does not say what it serves", "5s")
-    deployments = items(found["resources"])
-    if not deployments:
+    deployment = newest(here, mapping(next(iter(items(found["resources"])), None)))
+    if not deployment and spec.template is None:
         return no_target(here, spec, "TargetNotFound", f"Deployment {spec.target} does not exist")
-    target = parse_target(mapping(deployments[0]), here.task.uid)
+    target = parse_target(deployment, here.task.uid)
     if target.deleting:
         return no_target(here, spec, "TargetTerminating", f"Deployment {spec.target} is being deleted")
-    if spec.has_template and not target.owned:
+    if spec.template is None:
+        return _with_target(here, spec, target)
+    if deployment and not target.owned:
         text = f"Deployment {target.name} exists already; a task never takes over one it did not create"
         return terminal(here, "TargetExists", text)
-    return _with_target(here, spec, target)
+    return bring_about(here, spec, deployment) or _with_target(here, spec, target)
 
 
 def _with_target(here: Pass, spec: Spec, target: Target) -> Plan:
@@ -84,6 +88,7 @@ def _with_target(here: Pass, spec: Spec, target: Target) -> Plan:
     if renewed:
         state = at_rest(state, ineffective=0)
     state, told = recover(here, spec, state, target)
+    told = [*news_of(here, target), *told]
     state = review(state, here.task, target, here.now)
     moment = Moment(
         now=here.now,

@@ -1,12 +1,13 @@
 """How a pass begins and how it ends: the CR taken apart, and the status, Events and next time put together."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
 from .events import about_task
+from .gates import size_hold
 from .memory import condition_of, merge_conditions, note, parse_state, render_status, status_patch
 from .model import Condition, Spec, State, Target, Task
 from .proposal import how_to_answer
@@ -133,10 +134,23 @@ def status_of(
     standing = [Condition("Suspended", "False", "Active", "not suspended")] if phase != "Suspended" else []
     if target is not None:
         standing.append(Condition("TargetFound", "True", "Found", f"Deployment {target.name}"))
+        standing.extend(_of_template(here, target))
     upcoming = state.next_action if state.next_action and state.next_action > here.now else None
     state = replace(state, observed_generation=here.task.generation, next_action=upcoming)
     merged = here.merged([*standing, *conditions])
     return render_status(here.history_limit, state, target, phase, here.old, merged)
+
+
+def _of_template(here: Pass, target: Target) -> Iterator[Condition]:
+    """What became of spec.template and spec.replicas; nothing where the task adopts its target."""
+    hold = size_hold(here.raw_spec.get("replicas"), target, here.reads) if target.owned else None
+    if hold is not None:
+        yield Condition("TemplateApplied", "False", hold.reason, hold.message)
+    elif target.departed:
+        text = f"an act has changed {target.name} since spec.template was applied; the next edit of it is applied again"
+        yield Condition("TemplateApplied", "True", "ChangedByAct", text)
+    elif target.template_hash and target.owned:
+        yield Condition("TemplateApplied", "True", "Applied", f"Deployment {target.name} is as spec.template says")
 
 
 def retry_wait(here: Pass, condition: str, interval: float) -> float:

@@ -59,13 +59,12 @@ def forbidden(here: Pass, spec: Spec) -> Plan:
     return conclude(here, spec, state, None, conditions, Ending(wait=retry_wait(here, "Ready", spec.interval)))
 
 
-def no_target(here: Pass, spec: Spec, reason: str, text: str) -> Plan:
-    if spec.has_template:
-        text += "; making one from spec.template is not available in this version"
+def no_target(here: Pass, spec: Spec, reason: str, text: str, ready: str = "TargetNotFound") -> Plan:
+    """`reason` is that of TargetFound, `ready` that of Ready."""
     text += f"; looked for again at least every {spec.interval:g} s"
     state = at_rest(here.state, missing=0, retries=0, observed_value="")
     conditions = [
-        Condition("Ready", "False", "TargetNotFound", text),
+        Condition("Ready", "False", ready, text),
         Condition("TargetFound", "False", reason, text),
         Condition("MetricsAvailable", "False", "NoData", text),
         Condition("ThresholdBreached", "Unknown", "NoData", text),

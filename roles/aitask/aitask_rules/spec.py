@@ -65,7 +65,8 @@ def parse_spec(raw: Mapping[str, Any], time_scale: float = 1.0) -> Spec:
         **_growth(mapping(raw.get("patchResources")), asked),
         on_change_only=notify.get("onChangeOnly") is not False,
         webhook=str(notify.get("webhookRef") or ""),
-        has_template="template" in raw and raw["template"] is not None,
+        template=None if raw.get("template") is None else mapping(raw["template"]),
+        replicas=None if raw.get("replicas") is None else _number(raw, "replicas", None, 0),
         diagnosis=str(diagnose.get("providerRef") or "default") if asked == "diagnose" else "",
     )
     _check(spec)

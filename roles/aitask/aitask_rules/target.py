@@ -9,6 +9,9 @@ from .values import items, mapping, parse_time, whole
 LAST_ACTION = "aiops.example.com/last-action"
 LAST_ACTION_TIME = "aiops.example.com/last-action-time"
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+TEMPLATE_HASH = "aiops.example.com/template-hash"
+TEMPLATE_OVERRIDDEN = "aiops.example.com/template-overridden"
+REQUESTED_REPLICAS = "aiops.example.com/requested-replicas"
 REVISION = "deployment.kubernetes.io/revision"
 _GITOPS_MARKS = {
     "argocd.argoproj.io/tracking-id": "Argo CD",
@@ -44,6 +47,9 @@ def parse_target(raw: Mapping[str, Any], task_uid: str) -> Target:
         paused=spec.get("paused") is True,
         deleting=bool(meta.get("deletionTimestamp")),
         owned=owned,
+        template_hash=str(notes.get(TEMPLATE_HASH, "")),
+        departed=bool(notes.get(TEMPLATE_HASH)) and notes.get(TEMPLATE_OVERRIDDEN) == notes.get(TEMPLATE_HASH),
+        requested_replicas=str(notes.get(REQUESTED_REPLICAS, "")),
         rollout=_rollout(raw),
         stuck=_stuck(raw),
         containers=tuple(mapping(entry) for entry in items(_pod_spec(spec).get("containers"))),

@@ -1,5 +1,6 @@
 """Times, quantities and numbers as Kubernetes spells them."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -75,6 +76,17 @@ def one_line(text: Any, limit: int) -> str:
     words = " ".join("".join(sign if sign.isprintable() else " " for sign in str(text)[: 8 * limit]).split())
     words = words.replace("{{", "{ {").replace("{%", "{ %").replace("{#", "{ #")
     return words if len(words) <= limit else f"{words[: limit - 1]}…"
+
+
+def server_words(text: Any) -> str:
+    """What a message of a module says, without the Status in JSON that the server's own words are wrapped in."""
+    words = str(text)
+    _, brace, status = words.partition("{")
+    try:
+        said = mapping(json.loads(brace + status.strip()))
+    except ValueError:
+        return words
+    return str(said.get("message") or words) if said.get("kind") == "Status" else words
 
 
 def whole(value: Any) -> int:

@@ -63,6 +63,7 @@ class World:
         self.require_guard = True
         self.settings: dict[str, Any] = {"resources": []}
         self.acts: list[dict[str, Any]] = []
+        self.applied: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
         self.writes = 0
         self.plan: dict[str, Any] = {}
@@ -140,6 +141,15 @@ class World:
         if plan["next"] == "observe":
             reads |= self._observe(plan["reads"]["query"])
             plan = self._plan(task, reads)
+        if plan["next"] == "own":
+            reads |= wanted({name: read for name, read in self._permit(plan["reads"]).items() if name != "rivals"})
+            plan = self._plan(task, reads)
+        if plan["next"] == "apply":
+            reads["applied"] = self._apply(plan)
+            plan = self._plan(task, reads)
+        if plan["next"] == "resize":
+            reads["resized"] = self._resize(plan["definition"])
+            plan = self._plan(task, reads)
         if plan["next"] == "permit":
             reads |= self._permit(plan["reads"])
             plan = self._plan(task, reads)
@@ -147,6 +157,35 @@ class World:
             reads["rehearsal"] = self._patch(plan["definition"], dry_run=True)
             plan = self._plan(task, reads)
         return plan
+
+    def _apply(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """Server-side apply by one manager: what it applied before and does not name any more goes."""
+        definition = copy.deepcopy(plan["definition"])
+        self.applied.append(definition)
+        if self.refusal is not None:
+            return dict(self.refusal)
+        if self.deployment is None:
+            assert not plan["force"]
+            self.deployment = deployment(1) | {"spec": {"replicas": 1}, "status": {}}
+            meta = {key: self.deployment["metadata"][key] for key in ("generation", "resourceVersion")}
+            self.deployment["metadata"] = meta | {"uid": f"uid-{len(self.applied)}"} | definition["metadata"]
+        elif definition["metadata"]["uid"] != self.deployment["metadata"]["uid"]:
+            return {"msg": "uid mismatch", "reason": "Conflict"}
+        else:
+            notes = {**self.deployment["metadata"]["annotations"], **definition["metadata"].pop("annotations")}
+            self.deployment["metadata"] |= definition["metadata"] | {"annotations": notes}
+        template = copy.deepcopy(definition["spec"]["template"])
+        if self.deployment["spec"].get("template") != template:
+            self.deployment["metadata"]["generation"] += 1
+        self.deployment |= {"kind": "Deployment", "spec": {**self.deployment["spec"], **definition["spec"]}}
+        return {"result": copy.deepcopy(self.deployment), "changed": True}
+
+    def _resize(self, definition: dict[str, Any]) -> dict[str, Any]:
+        assert self.deployment is not None
+        self.deployment["metadata"]["annotations"] |= definition["metadata"]["annotations"]
+        self.deployment["metadata"]["generation"] += 1
+        self.deployment["spec"]["replicas"] = definition["spec"]["replicas"]
+        return {"result": copy.deepcopy(self.deployment), "changed": True}
 
     def _permit(self, wanted: dict[str, bool]) -> dict[str, Any]:
         reads: dict[str, Any] = {
@@ -157,7 +196,7 @@ class World:
         if wanted["autoscalers"]:
             reads["autoscalers"] = {"resources": self.autoscalers}
             reads["scaledobjects"] = {"resources": self.scaled_objects, "api_found": bool(self.scaled_objects)}
-        if wanted["history"]:
+        if wanted.get("history"):
             reads["history"] = {"resources": self.replica_sets}
         return reads
 

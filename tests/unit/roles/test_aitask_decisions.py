@@ -648,12 +648,6 @@ def test_a_deployment_that_a_template_would_make_is_never_taken_over() -> None:
     assert (world.status["phase"], world.acts) == ("Failed", [])
 
 
-def test_a_task_with_a_template_says_that_it_cannot_make_its_target_yet() -> None:
-    world = World(template={"spec": {"containers": [{"name": "c"}]}})
-    world.deployment = None
-    assert "not available in this version" in world.run().message("TargetFound")
-
-
 @pytest.mark.parametrize(
     ("spec", "reason", "words"),
     [

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from aitask_rules.spec import parse_spec
 from aitask_rules.target import pod_selectors
-from aitask_rules.values import format_time, format_value, go_duration, parse_quantity, parse_time
+from aitask_rules.values import format_time, format_value, go_duration, parse_quantity, parse_time, server_words
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,17 @@ def test_the_time_scale_of_tests_shortens_every_duration() -> None:
     spec = parse_spec(raw, 0.1)
     durations = (spec.interval, spec.cooldown, spec.window, spec.max_sample_age, spec.scale.return_after)
     assert durations == pytest.approx((6, 30, 30, 18, 6))
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ('Failed to apply object: {"kind":"Status","message":"no such field","code":500}\n', "no such field"),
+        ("Failed to patch object: gateway timeout", "Failed to patch object: gateway timeout"),
+        ('a {"kind":"Other","message":"x"}', 'a {"kind":"Other","message":"x"}'),
+        ("cut off {", "cut off {"),
+        ('{"kind":"Status"}', '{"kind":"Status"}'),
+    ],
+)
+def test_the_servers_words_are_taken_out_of_their_status(said: str, words: str) -> None:
+    assert server_words(said) == words

@@ -1,0 +1,141 @@
+"""The Deployment that a task owns: what `spec.template` makes of it, and when it has to be applied again.
+
+It is created and changed by server-side apply under one field manager, so that what goes from the template goes from
+the Deployment as well, and without `replicas`, which are an autoscaler's, a person's or an act's to set; `spec.replicas`
+is a patch of its own, once for each change of its value. What has been applied stands on the Deployment, in the same
+write: no crash can part the two.
+
+    template-hash        of the manifest as it was applied last
+    template-overridden  the hash from which an act (rollback, patchResources) has departed since: it stays so until the
+                         template is edited
+    requested-replicas   the value of spec.replicas that was applied last
+"""
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from .model import Spec, Target, Task
+from .target import REQUESTED_REPLICAS, TEMPLATE_HASH, TEMPLATE_OVERRIDDEN
+from .values import items, mapping, parse_quantity
+
+FIELD_MANAGER = "aitask-template"
+TASK_UID = "aiops.example.com/task-uid"
+"""Label that selects the pods: no other task has the same, also one that was restored under the same name."""
+# By what Kubernetes tells the entries of these lists apart; of any other list the whole must be equal.
+_MERGE_KEYS = ("name", "mountPath", "devicePath", "containerPort", "topologyKey", "ip")
+
+
+def manifest(spec: Spec, task: Task) -> dict[str, Any]:
+    """The Deployment as the template wants it, to be applied."""
+    template = mapping(spec.template)
+    meta = mapping(template.get("metadata"))
+    reference = {
+        "apiVersion": "aiops.example.com/v1",
+        "kind": "AITask",
+        "name": task.name,
+        "uid": task.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+    pods: dict[str, Any] = {"labels": {**mapping(meta.get("labels")), TASK_UID: task.uid}}
+    if meta.get("annotations"):
+        pods["annotations"] = dict(mapping(meta["annotations"]))
+    wanted: dict[str, Any] = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": spec.target,
+            "namespace": task.namespace,
+            "labels": {"app.kubernetes.io/managed-by": "aitask-operator"},
+            "ownerReferences": [reference],
+        },
+        "spec": {
+            "selector": {"matchLabels": {TASK_UID: task.uid}},
+            "template": {"metadata": pods, "spec": mapping(template.get("spec"))},
+        },
+    }
+    wanted["metadata"]["annotations"] = {TEMPLATE_HASH: _digest(wanted)}
+    return wanted
+
+
+def application(spec: Spec, task: Task, found: Mapping[str, Any]) -> dict[str, Any]:
+    """What to apply to the Deployment as it was found; `found` is empty where there is none.
+
+    The uid makes it a change of exactly what was looked at. Where there was nothing, nothing is forced either: of two
+    that make it at the same moment the second gets a conflict, and never takes over what is not its own."""
+    wanted = manifest(spec, task)
+    if found:
+        wanted["metadata"]["uid"] = mapping(found.get("metadata")).get("uid")
+    return {"definition": wanted, "manager": FIELD_MANAGER, "force": bool(found)}
+
+
+def must_apply(spec: Spec, task: Task, found: Mapping[str, Any]) -> bool:
+    """Whether the Deployment is missing, was made from another template, or was changed by somebody since."""
+    wanted, notes = manifest(spec, task), _notes(found)
+    digest = wanted["metadata"]["annotations"][TEMPLATE_HASH]
+    if not found or notes.get(TEMPLATE_HASH) != digest:
+        return True
+    if notes.get(TEMPLATE_OVERRIDDEN) == digest:
+        return False
+    return not _covers(found, {"metadata": wanted["metadata"], "spec": wanted["spec"]})
+
+
+def resizing(spec: Spec, target: Target) -> dict[str, Any]:
+    """The patch that sets `spec.replicas` and says so. A newer version of the same Deployment is none to stop at:
+    whoever changed the number in the task wants it now."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": target.name,
+            "namespace": target.namespace,
+            "uid": target.uid,
+            "annotations": {REQUESTED_REPLICAS: str(spec.replicas)},
+        },
+        "spec": {"replicas": spec.replicas},
+    }
+
+
+def departure(target: Target, action: str) -> dict[str, str]:
+    """The annotation of an act that changes what the template says; empty for any other act."""
+    if not target.owned or not target.template_hash or action not in ("rollback", "patchResources"):
+        return {}
+    return {TEMPLATE_OVERRIDDEN: target.template_hash}
+
+
+def _digest(wanted: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(wanted, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _notes(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(found.get("metadata")).get("annotations"))
+
+
+def _covers(found: Any, wanted: Any) -> bool:
+    """Whether all that is wanted is there; defaults and what others added beside it do not matter.
+
+    What a server writes in another way counts as the same where it can be told; a difference that is none costs one
+    more apply, which changes nothing."""
+    if isinstance(wanted, Mapping):
+        known = mapping(found)
+        return all(_covers(known.get(key), value) for key, value in wanted.items() if value is not None)
+    if isinstance(wanted, list | tuple):
+        return _covers_list(items(found), items(wanted))
+    return found == wanted or _same_amount(found, wanted)
+
+
+def _covers_list(found: Any, wanted: Any) -> bool:
+    key = next((key for key in _MERGE_KEYS if wanted and all(key in mapping(entry) for entry in wanted)), None)
+    if key is None:
+        return len(found) == len(wanted) and all(map(_covers, found, wanted))
+    return all(any(mapping(there).get(key) == one[key] and _covers(there, one) for there in found) for one in wanted)
+
+
+def _same_amount(found: Any, wanted: Any) -> bool:
+    """`1000m` comes back as `1`, and an environment variable's empty value does not come back at all."""
+    if not wanted and not found:
+        return True
+    amounts = parse_quantity(found), parse_quantity(wanted)
+    return None not in amounts and amounts[0] == amounts[1]

@@ -1,0 +1,100 @@
+"""The steps by which a task brings about the Deployment it owns, before anything is measured.
+
+own       what may forbid it: read the guard, and the autoscalers where `reads` says so
+apply     apply `definition`, by force where `force` says so
+resize    patch with `definition`
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .act import refusal
+from .events import about_task
+from .gates import guard_absent, must_resize, size_hold
+from .model import Condition, Spec, Target
+from .owned import application, must_apply, resizing
+from .report import Ending, Pass, conclude, retry_wait
+from .rests import at_rest, no_target, terminal
+from .target import parse_target
+from .values import items, mapping, one_line, server_words
+
+Plan = dict[str, Any]
+
+
+def bring_about(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan | None:
+    """The next step, or None where the Deployment is as it should be. `found` is empty where there is none."""
+    target = parse_target(found, here.task.uid)
+    for name in ("applied", "resized"):
+        result = mapping(here.reads.get(name))
+        if result and (reason := refusal(result)):
+            return _refused(here, spec, found, reason, str(result.get("msg", "")))
+    to_apply = "applied" not in here.reads and must_apply(spec, here.task, found)
+    to_resize = "resized" not in here.reads and must_resize(spec.replicas, target)
+    if (to_apply or to_resize) and "guard" not in here.reads:
+        return {"next": "own", "reads": {"autoscalers": to_resize}}
+    absent = guard_absent(here.reads, here.require_guard) if to_apply or to_resize else ""
+    if absent:
+        return _waits(here, spec, found, "GuardAbsent", f"would apply spec.template, but {absent}")
+    if to_apply:
+        return {"next": "apply", **application(spec, here.task, found)}
+    if to_resize and size_hold(spec.replicas, target, here.reads) is None:
+        return {"next": "resize", "definition": resizing(spec, target)}
+    return _made(here, spec, target) if _is_new(here) else None
+
+
+def newest(here: Pass, found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The Deployment as the last write of this pass left it."""
+    written = [mapping(mapping(here.reads.get(name)).get("result")) for name in ("resized", "applied")]
+    return next((one for one in written if one.get("kind") == "Deployment"), found)
+
+
+def news_of(here: Pass, target: Target) -> list[Any]:
+    """One Event for each template that was applied."""
+    if "applied" not in here.reads:
+        return []
+    text = f"Deployment {target.name} is brought to spec.template"
+    return [about_task(here.task, "TemplateApplied", text, "Normal", here.now, f"{target.uid}|{target.generation}")]
+
+
+def _is_new(here: Pass) -> bool:
+    return "applied" in here.reads and not items(mapping(here.reads.get("deployment")).get("resources"))
+
+
+def _made(here: Pass, spec: Spec, target: Target) -> Plan:
+    """It has no pods yet: there is nothing to measure in this pass."""
+    text = f"made Deployment {target.name} from spec.template; its pods are being started"
+    conditions = [
+        Condition("Ready", "True", "Evaluated", text),
+        Condition("MetricsAvailable", "False", "NoReadyPods", text),
+        Condition("ThresholdBreached", "Unknown", "NoData", text),
+        Condition("ActionPermitted", "Unknown", "NotBreached", text),
+    ]
+    state = at_rest(here.state, missing=0, observed_value="", ineffective=0)
+    wait = retry_wait(here, "Ready", spec.interval)
+    return conclude(here, spec, state, target, conditions, Ending("Pending", wait, events=news_of(here, target)))
+
+
+def _refused(here: Pass, spec: Spec, found: Mapping[str, Any], reason: str, text: str) -> Plan:
+    """A conflict is somebody else's write at the same moment: look again. The rest is said."""
+    if "being terminated" in text:
+        return {"next": "stop"}
+    if reason == "Conflict":
+        return {"next": "report", "status": {}, "events": [], "requeue": "2s", "summary": "the Deployment has moved"}
+    message = f"spec.template cannot be applied: {one_line(server_words(text), 600)}"
+    if reason == "Invalid":
+        return terminal(here, "InvalidSpec", message)
+    return _waits(here, spec, found, reason, message)
+
+
+def _waits(here: Pass, spec: Spec, found: Mapping[str, Any], reason: str, text: str) -> Plan:
+    """Tried again. What is there already goes on running; nothing is decided on it meanwhile."""
+    if not found:
+        return no_target(here, spec, "TargetNotFound", f"{text}; Deployment {spec.target} does not exist", reason)
+    conditions = [
+        Condition("Ready", "False", reason, text),
+        Condition("ActionPermitted", "Unknown", "NotBreached", text),
+    ]
+    target = parse_target(found, here.task.uid)
+    return conclude(
+        here, spec, at_rest(here.state), target, conditions, Ending(wait=retry_wait(here, "Ready", spec.interval))
+    )

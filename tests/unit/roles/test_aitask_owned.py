@@ -1,0 +1,256 @@
+"""The Deployment that a task owns: when it is made, changed, resized, and when it is left as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aitask_rules.owned import TASK_UID, must_apply
+from aitask_rules.report import open_pass
+from aitask_rules.spec import parse_spec
+
+from tests.unit.roles.aitask_simulation import World, stamp
+
+REQUESTED = "aiops.example.com/requested-replicas"
+
+
+def template(image: str = "shop:1", **container: Any) -> dict[str, Any]:
+    resources = {"requests": {"cpu": "100m"}}
+    return {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": image, "resources": resources, **container}]},
+    }
+
+
+def world(**spec: Any) -> World:
+    """A task that owns its target, which is not there yet."""
+    made = World()
+    made.task["spec"] |= {"template": template(), **spec}
+    made.deployment = None
+    return made
+
+
+def made(**spec: Any) -> World:
+    """The same after the first pass, with the pods running."""
+    return world(**spec).run().settle()
+
+
+def notes(here: World) -> dict[str, str]:
+    assert here.deployment is not None
+    found: dict[str, str] = here.deployment["metadata"]["annotations"]
+    return found
+
+
+def container(here: World) -> dict[str, Any]:
+    assert here.deployment is not None
+    found: dict[str, Any] = here.deployment["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
+def test_what_is_missing_is_made_and_is_the_tasks_own() -> None:
+    here = world().run()
+    (applied,) = here.applied
+    assert applied["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "aiops.example.com/v1",
+            "kind": "AITask",
+            "name": "t",
+            "uid": "task-uid",
+            "controller": True,
+            "blockOwnerDeletion": False,
+        }
+    ]
+    assert applied["spec"]["selector"] == {"matchLabels": {TASK_UID: "task-uid"}}
+    assert applied["spec"]["template"]["metadata"]["labels"] == {"app": "web", TASK_UID: "task-uid"}
+    assert "replicas" not in applied["spec"]
+    assert here.condition("TemplateApplied") == ("True", "Applied")
+    assert (here.status["phase"], here.status["target"]["owned"]) == ("Pending", True)
+    assert [event["reason"] for event in here.events] == ["TemplateApplied"]
+
+
+def test_a_task_on_its_own_target_measures_and_acts_as_on_any_other() -> None:
+    here = made().run(60, cpu="95m")
+    assert (here.replicas, len(here.applied)) == (2, 1)
+    here.settle().run(60)
+    assert (len(here.applied), here.status["phase"]) == (1, "Running")
+
+
+def test_what_goes_from_the_template_goes_and_replicas_stay() -> None:
+    here = made(template=template(command=["serve"]), replicas=2)
+    assert here.deployment is not None
+    here.deployment["spec"]["replicas"] = 5
+    here.edit(template=template("shop:2"))
+    here.run(60)
+    assert ("command" in container(here), container(here)["image"], here.replicas) == (False, "shop:2", 5)
+    assert [event["reason"] for event in here.events] == ["TemplateApplied", "TemplateApplied"]
+    here.settle().run(60)
+    assert len(here.applied) == 2
+
+
+def test_what_somebody_changes_is_brought_back() -> None:
+    here = made()
+    container(here)["image"] = "other:9"
+    here.run(60)
+    assert container(here)["image"] == "shop:1"
+    assert here.deployment is not None
+    here.deployment["metadata"]["labels"] = {}
+    here.settle().run(60)
+    assert here.deployment["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "aitask-operator"}
+
+
+def test_what_others_add_stays() -> None:
+    here = made()
+    container(here)["terminationMessagePath"] = "/dev/termination-log"
+    notes(here)["team"] = "shop"
+    assert here.deployment is not None
+    here.deployment["spec"]["template"]["metadata"]["annotations"] = {"sidecar": "yes"}
+    here.run(60)
+    assert len(here.applied) == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "written", "kept"),
+    [
+        ("resources", {"requests": {"cpu": "1000m"}}, {"requests": {"cpu": "1"}}),
+        ("resources", {"requests": {"memory": "1024Mi"}}, {"requests": {"memory": "1Gi"}}),
+        ("env", [{"name": "EMPTY", "value": ""}], [{"name": "EMPTY"}]),
+        ("env", [{"name": "A", "value": "1"}], [{"name": "INJECTED", "value": "x"}, {"name": "A", "value": "1"}]),
+        ("ports", [{"containerPort": 80}], [{"containerPort": 80, "protocol": "TCP"}]),
+        ("stdin", None, False),
+    ],
+)
+def test_what_the_server_writes_in_another_way_is_no_difference(field: str, written: Any, kept: Any) -> None:
+    here = made(template=template(**{field: written}))
+    container(here)[field] = kept
+    here.run(60)
+    assert len(here.applied) == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "written", "kept"),
+    [
+        ("resources", {"requests": {"cpu": "1"}}, {"requests": {"cpu": "2"}}),
+        ("args", ["--a", "--b"], ["--a"]),
+        ("args", ["--a"], ["--b"]),
+        ("env", [{"name": "A", "value": "1"}], [{"name": "B", "value": "1"}]),
+        ("ports", [{"containerPort": 80}], []),
+        ("tty", True, False),
+    ],
+)
+def test_what_is_different_is_applied_again(field: str, written: Any, kept: Any) -> None:
+    here = made(template=template(**{field: written}))
+    container(here)[field] = kept
+    here.run(60)
+    assert len(here.applied) == 2
+
+
+def test_a_lost_deployment_is_made_again_with_its_size() -> None:
+    here = made(replicas=4)
+    assert (here.replicas, notes(here)[REQUESTED]) == (4, "4")
+    here.deployment = None
+    here.run(60)
+    assert (here.replicas, len(here.applied)) == (4, 2)
+
+
+def test_each_change_of_replicas_is_applied_once() -> None:
+    here = made(replicas=2)
+    assert here.deployment is not None
+    here.deployment["spec"]["replicas"] = 7  # by hand
+    here.settle().run(60)
+    assert here.replicas == 7
+    here.edit(replicas=3)
+    here.run(60)
+    assert (here.replicas, len(here.applied)) == (3, 1)
+    here.edit(replicas=0)
+    here.settle().run(60)
+    assert here.replicas == 0
+    here.edit(replicas=2)
+    here.settle().run(60)
+    assert here.replicas == 2
+
+
+def test_with_an_autoscaler_replicas_are_said_not_to_be_applied() -> None:
+    here = made(replicas=2)
+    here.autoscalers = [
+        {"metadata": {"name": "hpa"}, "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}}}
+    ]
+    here.edit(replicas=9)
+    here.run(60)
+    assert (here.replicas, here.condition("TemplateApplied")) == (2, ("False", "AutoscalerPresent"))
+    assert "replicas 9 is not applied, HorizontalPodAutoscaler hpa scales web" in here.message("TemplateApplied")
+    assert here.condition("MetricsAvailable") == ("True", "Sampled")
+    here.autoscalers = []
+    here.run(60)
+    assert (here.replicas, here.condition("TemplateApplied")) == (9, ("True", "Applied"))
+
+
+def test_what_an_act_changed_stays_until_the_template_is_edited() -> None:
+    here = made(
+        action="patchResources", patchResources={"container": "c", "cpuPercent": 50, "maxCPU": "1"}, policy={}
+    ).run(60, cpu="95m")
+    assert container(here)["resources"]["requests"]["cpu"] == "150m"
+    assert here.condition("TemplateApplied") == ("True", "ChangedByAct")
+    here.settle().run(60, cpu="10m")
+    assert container(here)["resources"]["requests"]["cpu"] == "150m"
+    here.edit(template=template("shop:2"))
+    here.run(60)
+    assert container(here)["resources"]["requests"]["cpu"] == "100m"
+    assert here.condition("TemplateApplied") == ("True", "Applied")
+
+
+def test_without_the_guard_nothing_is_made() -> None:
+    here = world(replicas=2)
+    here.guard = False
+    here.run()
+    assert (here.deployment, here.applied) == (None, [])
+    assert (here.condition("Ready"), here.status["phase"]) == (("False", "GuardAbsent"), "Pending")
+    here.guard = True
+    here.run(5)
+    assert here.replicas == 2
+
+
+def test_a_template_that_the_server_refuses_is_said_and_waits_for_an_edit() -> None:
+    here = world()
+    here.refusal = {"msg": "Deployment web is invalid: spec.x: Required value", "reason": "Unprocessable Entity"}
+    here.run()
+    assert (here.condition("Ready"), here.status["phase"]) == (("False", "InvalidSpec"), "Failed")
+    assert "spec.template cannot be applied: Deployment web is invalid" in here.message("Ready")
+    assert here.plan["requeue"] == ""
+    here.refusal = None
+    here.edit(template=template("shop:2"))
+    assert here.run().condition("Ready") == ("True", "Evaluated")
+
+
+def test_a_missing_right_is_said_and_tried_again() -> None:
+    here = world()
+    here.refusal = {"msg": "deployments.apps is forbidden", "reason": "Forbidden"}
+    here.run()
+    assert (here.condition("Ready"), here.plan["requeue"]) == (("False", "Forbidden"), "5s")
+    assert here.condition("TargetFound") == ("False", "TargetNotFound")
+
+
+def test_in_a_namespace_that_ends_nothing_is_said() -> None:
+    here = world()
+    here.refusal = {"msg": "namespace ns is being terminated", "reason": "Forbidden"}
+    assert here.run().plan == {"next": "stop"}
+
+
+def test_somebody_elses_write_at_the_same_moment_is_looked_at_again() -> None:
+    here = world()
+    here.refusal = {"msg": "Apply failed with 1 conflict", "reason": "Conflict"}
+    here.run()
+    assert (here.plan["requeue"], here.writes) == ("2s", 0)
+
+
+def test_a_task_that_rests_makes_nothing() -> None:
+    here = world(suspend=True).run()
+    assert (here.applied, here.condition("Suspended")) == ([], ("True", "SpecSuspend"))
+
+
+def test_the_hash_follows_the_template_alone() -> None:
+    here = made()
+    seen = open_pass({"task": here.task, "spec": here.task["spec"], "now": stamp(here.now)}).task
+    same = {**here.task["spec"], "threshold": 5, "replicas": 3, "suspend": True}
+    assert here.deployment is not None
+    assert not must_apply(parse_spec(same), seen, here.deployment)
+    assert must_apply(parse_spec({**same, "template": template("shop:2")}), seen, here.deployment)

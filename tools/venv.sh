@@ -31,6 +31,9 @@ if command -v flock >/dev/null 2>&1; then
     flock --nonblock 9 || { echo "Another make is at work on .venv; waiting for it"; flock 9; }
 fi
 
+# It may be another checkout's: making it anew would empty that one, and its project would then be this one.
+[ ! -L .venv ] || fail ".venv is a link to $(readlink .venv); remove it to get one here"
+
 python=$(choose_python)
 want="$PWD $(version "$python")"
 have=$(sed -n 1p "$stamp" 2>/dev/null || true)

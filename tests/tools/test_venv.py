@@ -55,3 +55,13 @@ def test_an_unfit_python_is_one_clear_line(
 def test_a_python_that_is_not_there_is_named(tmp_path: Path) -> None:
     result = make_venv(tmp_path, "no-such-python")
     assert (result.returncode, result.stderr) == (1, "make venv: PYTHON=no-such-python cannot be run\n")
+
+
+def test_a_venv_of_another_checkout_is_left_alone(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    (there / "lib").mkdir(parents=True)
+    here.mkdir()
+    (here / ".venv").symlink_to(there)
+    result = make_venv(here, "python3")
+    assert (result.returncode, "remove it to get one here" in result.stderr) == (1, True)
+    assert (there / "lib").exists()

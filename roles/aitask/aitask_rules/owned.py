@@ -1,9 +1,9 @@
 """The Deployment that a task owns: what `spec.template` makes of it, and when it has to be applied again.
 
 It is created and changed by server-side apply under one field manager, so that what goes from the template goes from
-the Deployment as well, and without `replicas`, which are an autoscaler's, a person's or an act's to set; `spec.replicas`
-is a patch of its own, once for each change of its value. What has been applied stands on the Deployment, in the same
-write: no crash can part the two.
+the Deployment as well, and without `replicas`: an autoscaler, a person or an act sets these. `spec.replicas` is a patch
+of its own, once for each change. What has been applied stands on the Deployment, in the same write: no crash can part
+the two.
 
     template-hash        of the manifest as it was applied last
     template-overridden  the hash from which an act (rollback, patchResources) has departed since: it stays so until the

@@ -16,6 +16,7 @@ import yaml
 
 from localcluster import Cluster, ClusterError, StartError
 from localcluster.pins import kubernetes_version
+from tests.support.audit_log import entries
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
@@ -146,7 +147,7 @@ def test_a_missing_service_account_is_named(cluster: Cluster, tmp_path: Path) ->
 
 
 def audit_lines(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in cluster.audit_log.read_text().splitlines()]
+    lines = entries(cluster.audit_log, containing=namespace)
     return [line for line in lines if line.get("objectRef", {}).get("namespace") == namespace]
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ class Feeder(threading.Thread):
 
     def run(self) -> None:
         while not self._ended.wait(self.PERIOD):
-            with suppress(Refused, OSError):  # the namespace may be going
+            with suppress(Refused, OSError, HTTPException):  # the namespace may be going
                 self._round()
 
     def end(self) -> None:

@@ -33,7 +33,7 @@ def shared_kinds(cluster: Cluster) -> None:
     def serve(kind: Kind) -> None:
         if api.get(CRD, f"{kind.plural}.test.example.com") is None:
             api.create(CRD, definition(kind))
-        until(lambda: _is_served(api, kind), f"{kind.kind} is served", 60)
+        until(lambda: _is_served(api, kind), f"{kind.kind} is served")
 
     with ThreadPoolExecutor(len(SHARED)) as pool:
         list(pool.map(serve, SHARED))

@@ -48,7 +48,7 @@ class Api:
             sent["Authorization"] = f"Bearer {self._token}"
         request = urllib.request.Request(self.server + path, data=body, headers=sent, method=method)
         try:
-            with self._opener.open(request, timeout=30) as response:
+            with self._opener.open(request, timeout=90) as response:
                 content: bytes = response.read()
                 return content
         except urllib.error.HTTPError as error:
@@ -91,11 +91,22 @@ class Api:
         self.request("DELETE", kind.path(namespace, name), options or None)
 
     def history(self, kind: Kind, name: str, namespace: str, since: Object) -> list[Object]:
-        """Every state of an object after ``since``, which is an earlier state of it, up to now."""
+        """Every state of an object after ``since``, which is an earlier state of it, up to now at least."""
         version = since["metadata"]["resourceVersion"]
+        now = self.get(kind, name, namespace)
+        assert now is not None
+        if now["metadata"]["resourceVersion"] == version:
+            return []
         query = f"?watch=1&timeoutSeconds=1&fieldSelector=metadata.name={name}&resourceVersion={version}"
-        lines = self.raw("GET", kind.path(namespace) + query).splitlines()
-        return [json.loads(line)["object"] for line in lines]
+
+        def states() -> list[Object]:
+            """All of them, once the present one is among them: how much a watch tells in a second is chance."""
+            lines = self.raw("GET", kind.path(namespace) + query).splitlines()
+            told = [json.loads(line)["object"] for line in lines]
+            versions = [state["metadata"]["resourceVersion"] for state in told]
+            return told if now["metadata"]["resourceVersion"] in versions else []
+
+        return until(states, f"the watch has told of {name} as it is")
 
     def wait(
         self,

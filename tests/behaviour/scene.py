@@ -154,8 +154,8 @@ class Scene(Lab):
     # --- what it sees ---
 
     def wait(self, condition: Callable[[dict[str, Any]], Any], what: str, name: str = "t") -> dict[str, Any]:
-        """The task, once the condition holds."""
-        return self.api.wait(AITASK, name, self.namespace, condition, what, self.patience)
+        """The task as it is when the condition first holds; it may be another by then, a second is enough for that."""
+        return self.api.wait_for_state(AITASK, name, self.namespace, condition, what, self.patience)
 
     def sees(self, kind: str, status: str, reason: str, *words: str, name: str = "t") -> dict[str, Any]:
         """The status, once a condition of the task says so, with these words in its message."""

@@ -6,7 +6,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,43 @@ class Api:
             return told if now["metadata"]["resourceVersion"] in versions else []
 
         return until(states, f"the watch has told of {name} as it is")
+
+    def changes(self, kind: Kind, name: str, namespace: str, version: str) -> Iterator[Object]:
+        """The states of an object after that resource version, as they come, for a second."""
+        query = f"?watch=1&timeoutSeconds=1&fieldSelector=metadata.name={name}&resourceVersion={version}"
+        headers = {"Authorization": f"Bearer {self._token}"}
+        request = urllib.request.Request(self.server + kind.path(namespace) + query, headers=headers)
+        with self._opener.open(request, timeout=90) as response:
+            for line in response:
+                event = json.loads(line)
+                if event["type"] == "ERROR":  # so long ago that the server no longer knows
+                    present = self.get(kind, name, namespace)
+                    yield from [present] if present is not None else []
+                    return
+                if event["type"] != "DELETED":
+                    yield event["object"]
+
+    def wait_for_state(
+        self, kind: Kind, name: str, namespace: str, condition: Callable[[Object], Any], what: str, seconds: float
+    ) -> Object:
+        """Like ``wait``, but none of the states that the object goes through meanwhile is missed, however short."""
+        last: Object | None = None
+
+        def probe() -> Object | None:
+            nonlocal last
+            if last is None:
+                last = self.get(kind, name, namespace)
+                return last if last is not None and condition(last) else None
+            for state in self.changes(kind, name, namespace, last["metadata"]["resourceVersion"]):
+                last = state
+                if condition(state):
+                    return state
+            return None
+
+        try:
+            return until(probe, f"{kind.kind} {namespace}/{name}: {what}", seconds, self.checks) or {}
+        except AssertionError as error:
+            raise AssertionError(f"{error}\nthe object: {shown(last)}") from None
 
     def wait(
         self,

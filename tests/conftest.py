@@ -14,13 +14,14 @@ import pytest
 
 from localcluster import Cluster
 from localcluster.pytest_plugin import cluster
+from tests.support import properties
 from tests.support.api import Api
 from tests.support.kinds import CRD, NAMESPACE, SHARED, Kind, definition
 from tests.support.operator import OperatorProcess, Options, Start
 from tests.support.project import Project
 from tests.support.waiting import until
 
-__all__ = ["cluster"]
+__all__ = ["cluster", "properties"]  # whose settings hold for every property, also of a file that runs alone
 
 _OPERATORS = pytest.StashKey[list[OperatorProcess]]()
 
@@ -33,7 +34,7 @@ def shared_kinds(cluster: Cluster) -> None:
     def serve(kind: Kind) -> None:
         if api.get(CRD, f"{kind.plural}.test.example.com") is None:
             api.create(CRD, definition(kind))
-        until(lambda: _is_served(api, kind), f"{kind.kind} is served", 60)
+        until(lambda: _is_served(api, kind), f"{kind.kind} is served")
 
     with ThreadPoolExecutor(len(SHARED)) as pool:
         list(pool.map(serve, SHARED))

@@ -56,4 +56,4 @@ def test_artifacts_are_bounded_private_and_purged_with_their_object(
 
     for name in ("some", "all"):
         api.delete(THING, name, namespace)
-    until(lambda: not any((root / "runner").iterdir()), "nothing is left of the two", 60, api.checks)
+    until(lambda: not any((root / "runner").iterdir()), "nothing is left of the two", checks=api.checks)

@@ -42,6 +42,11 @@ def deleting(obj: dict[str, Any]) -> bool:
     return "deletionTimestamp" in obj["metadata"]
 
 
+def says_no(obj: dict[str, Any]) -> bool:
+    """And not that it took too long, as a run may on a busy machine; then another follows."""
+    return "the backend says no" in conditions(obj)["Failure"]["message"]
+
+
 def test_a_namespace_that_goes_waits_for_finalizers_that_fail_requeue_and_hang_until_they_succeed(
     api: Api, namespace2: str, project: Project, start: Start, tmp_path: Path
 ) -> None:
@@ -63,8 +68,7 @@ def test_a_namespace_that_goes_waits_for_finalizers_that_fail_requeue_and_hang_u
 
     api.delete(NAMESPACE, namespace2)
     for kind in (THING, OTHER):
-        message = conditions(api.wait(kind, "one", namespace2, lambda obj: deleting(obj) and failed(obj)))["Failure"]
-        assert "the backend says no" in message["message"]
+        api.wait(kind, "one", namespace2, lambda obj: deleting(obj) and failed(obj) and says_no(obj), "it fails")
 
     mode.write_text("hang")
     for kind in (THING, OTHER):

@@ -26,7 +26,10 @@ def small(tmp_path: Path) -> Iterator[Path]:
     """A file system of eight megabytes."""
     directory = tmp_path / "small"
     directory.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=0700", "tmpfs", directory], check=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m,mode=0700", "tmpfs", directory]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"root may not mount here, as in a container: {done.stderr.strip()}")
     yield directory
     subprocess.run(["umount", "--lazy", directory], check=True)
 

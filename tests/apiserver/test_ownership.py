@@ -146,7 +146,7 @@ def test_what_a_run_creates_is_owned_and_watched_and_what_it_only_touches_is_not
 
         api.delete(GADGET, "gadget", near)
         for kind, name in ((DEPLOYMENT, "gadget"), (CONFIG_MAP, "gadget-applied"), (LEASE, "gadget")):
-            api.wait_gone(kind, name, near, 90)
+            api.wait_gone(kind, name, near, 180)
         kept = [(CONFIG_MAP, "stranger", near), (CONFIG_MAP, "gadget-free", near), (CONFIG_MAP, "gadget-far", far)]
         for kind, name, where in [*kept, (CLUSTER_ROLE, f"{near}-gadget", "")]:
             assert api.get(kind, name, where), name
@@ -194,7 +194,7 @@ def _leads_to_a_run(api: Api, operator: OperatorProcess, name: str, change: Call
     operator.wait_runs(len(operator.runs(name)), name)
     before = len(operator.runs(name))
     change()
-    until(lambda: len(operator.runs(name)) > before, f"a run of {name} starts", 60, api.checks)
+    until(lambda: len(operator.runs(name)) > before, f"a run of {name} starts", checks=api.checks)
 
 
 LISTED = """
@@ -238,6 +238,5 @@ def test_dependents_are_watched_again_after_a_restart_though_the_role_only_lists
     until(
         lambda: [obj for obj in children(api, namespace) if obj["metadata"]["uid"] != child["metadata"]["uid"]],
         "the dependent is made again",
-        60,
-        api.checks,
+        checks=api.checks,
     )

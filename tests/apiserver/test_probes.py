@@ -35,7 +35,7 @@ def says(operator: OperatorProcess, path: str, *words: str) -> None:
         status, text = operator.probe(path)
         return status == 500 and all(word in text for word in words)
 
-    until(found, f"{path} says {words}", 60, [operator.check_alive])
+    until(found, f"{path} says {words}", checks=[operator.check_alive])
 
 
 def test_who_cannot_keep_up_with_the_api_server_is_alive_but_not_ready(
@@ -48,7 +48,7 @@ def test_who_cannot_keep_up_with_the_api_server_is_alive_but_not_ready(
         says(operator, "/readyz", "things.test.example.com cannot be watched for", "503 ServiceUnavailable: injected")
         assert operator.probe("/healthz") == (200, "ok"), "a new start would not help"
         front.plan = lambda call: None
-        operator.wait_ready(60)
+        operator.wait_ready()
         api.create(THING, THING.object("one", namespace))
         api.wait(THING, "one", namespace, succeeded)
         assert operator.probe("/healthz") == (200, "ok")
@@ -73,5 +73,5 @@ def test_a_loop_that_is_stuck_answers_no_probe(api: Api, namespace: str, start: 
     operator = start(preface=f"{CONTROLLER}; Controller.on_change = lambda self, change: time.sleep(3600)")
     assert operator.probe("/healthz")[0] == 200
     api.create(THING, THING.object("one", namespace))
-    until(lambda: operator.probe("/healthz")[0] == 0, "nobody answers")
+    until(lambda: operator.probe("/healthz", seconds=5)[0] == 0, "nobody answers")
     operator.kill()

@@ -35,7 +35,7 @@ EVERY_VERB = """
         kubectl get configmap cm -o name
         kubectl get configmaps --selector 'of in (nobody)' -o name
         url=/api/v1/namespaces/{{ namespace }}
-        watch="watch=1&timeoutSeconds=60&fieldSelector=metadata.name%3Dcm"
+        watch="watch=1&timeoutSeconds=600&fieldSelector=metadata.name%3Dcm"
         version=$(kubectl get configmap cm -o jsonpath='{.metadata.resourceVersion}')
         kubectl get --raw "$url/configmaps?$watch&resourceVersion=$version" >watched.json &
         kubectl patch configmap cm --type merge -p '{"data": {"round": "1"}}'
@@ -151,8 +151,8 @@ def test_a_background_job_keeps_its_access_and_its_end_takes_none_from_the_next_
     api.patch(THING, "one", namespace, {"spec": {"round": 2}})
     operator.wait_log("task started", count=2, task="Show the run's access")
     (tmp_path / "job").touch()
-    until((tmp_path / "answered").exists, "the job has had its answer", 60, api.checks)
-    until(lambda: revoked(first, namespace), "the token has died with the job", 60, api.checks)
+    until((tmp_path / "answered").exists, "the job has had its answer", checks=api.checks)
+    until(lambda: revoked(first, namespace), "the token has died with the job", checks=api.checks)
     (tmp_path / "second").touch()
     operator.wait_runs(2, "one")
     assert [run.succeeded for run in operator.runs("one")] == [True, True]
@@ -168,4 +168,4 @@ def revoked(client: Api, namespace: str) -> bool:
 
 
 def operator_has_forgotten_its_runs(operator: OperatorProcess) -> None:
-    until(lambda: not operator.run_processes(), "no process of a run is left", 10)
+    until(lambda: not operator.run_processes(), "no process of a run is left")

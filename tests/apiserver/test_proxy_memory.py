@@ -39,7 +39,7 @@ def told(run: ProxiedRun, path: str) -> tuple[bool, Any]:
     handlers = urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
     opener = urllib.request.build_opener(*handlers)
     headers = {"Authorization": f"Bearer {run.token}", "Accept": "application/json"}
-    with opener.open(urllib.request.Request(run.proxy.url + path, headers=headers), timeout=30) as response:
+    with opener.open(urllib.request.Request(run.proxy.url + path, headers=headers), timeout=90) as response:
         return response.headers.get("X-Cache") == "HIT", json.loads(response.read())
 
 
@@ -83,9 +83,13 @@ async def test_a_list_from_memory_is_where_a_watch_can_begin(api: Api, namespace
     assert hit
     api.create(CONFIG_MAP, CONFIG_MAP.object("new", namespace))
     version = listed["metadata"]["resourceVersion"]
-    lines = await asyncio.to_thread(run.api.raw, "GET", f"{base}?watch=1&timeoutSeconds=1&resourceVersion={version}")
-    events = [json.loads(line) for line in lines.splitlines()]
-    assert "new" in [event["object"]["metadata"]["name"] for event in events if event["type"] == "ADDED"]
+
+    def added() -> list[str]:
+        """What a watch tells in a second."""
+        lines = run.api.raw("GET", f"{base}?watch=1&timeoutSeconds=1&resourceVersion={version}").splitlines()
+        return [event["object"]["metadata"]["name"] for event in map(json.loads, lines) if event["type"] == "ADDED"]
+
+    await asyncio.to_thread(until, lambda: "new" in added(), "the watch tells of what came after the list")
 
 
 async def test_whoever_writes_reads_it_and_so_does_the_next_run(namespace: str, run: ProxiedRun) -> None:
@@ -137,7 +141,7 @@ async def test_a_kind_that_a_run_has_made_is_there_for_it_and_for_others(
     try:
         made = await run.kubectl("apply", "-f", "-", stdin=json.dumps(definition(kind)).encode())
         assert made.status == 0, made.stderr
-        waited = await run.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=30s")
+        waited = await run.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=90s")
         assert waited.status == 0, waited.stderr
         used = await run.kubectl("apply", "-f", "-", stdin=json.dumps(kind.object("x", namespace)).encode())
         assert used.status == 0, used.stderr
@@ -160,9 +164,9 @@ async def test_a_kind_that_somebody_else_has_made_is_told_when_it_is_asked_for(
         api.create(CRD, definition(kind))
         try:
             established = lambda obj: conditions(obj).get("Established", {}).get("status") == "True"  # noqa: E731
-            await asyncio.to_thread(api.wait, CRD, name, "", established, "is served", 30)
+            await asyncio.to_thread(api.wait, CRD, name, "", established, "is served")
             # The same run asks again, as clients do for a kind they don't find; it is there as soon as anywhere.
-            seen = await asyncio.to_thread(until, lambda: groups(run, kind), "the kind is told", 10)
+            seen = await asyncio.to_thread(until, lambda: groups(run, kind), "the kind is told")
             assert seen
         finally:
             api.delete(CRD, name)

@@ -120,12 +120,16 @@ async def ports_are_forwarded(run: ProxiedRun, protocol: dict[str, str]) -> None
 
 
 async def tunnels_end_with_the_token(run: ProxiedRun, protocol: dict[str, str]) -> None:
-    other = run.another()
-    process = await other.start("exec", "p", "--", "sh", "-c", "echo begun; sleep 2; echo not heard", **protocol)
+    other, gate = run.another(), run.home / "gate"
+    waits = f"echo begun; for _ in $(seq 1000); do [ -e {gate} ] || sleep 0.1; done; echo not heard"
+    process = await other.start("exec", "p", "--", "sh", "-c", waits, **protocol)
     assert process.stdout is not None
-    await asyncio.wait_for(process.stdout.readuntil(b"begun\n"), SECONDS)
-    run.proxy.grants.revoke(other.token)
-    stdout, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+    try:
+        await asyncio.wait_for(process.stdout.readuntil(b"begun\n"), SECONDS)
+        run.proxy.grants.revoke(other.token)
+        stdout, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+    finally:
+        gate.touch()
     assert b"not heard" not in stdout
     assert protocol is SPDY or process.returncode != 0, "by SPDY kubectl takes any end for a good one"
 

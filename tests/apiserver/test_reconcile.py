@@ -106,7 +106,7 @@ def test_a_role_runs_with_the_variables_of_its_object_and_what_it_creates_goes_w
     reference = {"apiVersion": THING.api_version, "kind": "Thing", "name": "one", "uid": created["metadata"]["uid"]}
     assert dumped["metadata"]["ownerReferences"] == [reference]
     api.delete(THING, "one", namespace)
-    api.wait_gone(CONFIG_MAP, "one-dump", namespace, 90)
+    api.wait_gone(CONFIG_MAP, "one-dump", namespace)
     assert api.get(CONFIG_MAP, "bystander", namespace)
     assert len(operator.runs("one")) == 1
 
@@ -255,7 +255,7 @@ def test_requeue_after_finishes_the_play_first_and_the_first_request_counts(
     operator = start()
     api.create(THING, THING.object("one", namespace))
     operator.wait_runs(1, "one")
-    done = api.wait(THING, "one", namespace, succeeded, seconds=3)
+    done = api.wait(THING, "one", namespace, succeeded)
     assert api.get(CONFIG_MAP, "before", namespace)
     assert api.get(CONFIG_MAP, "behind", namespace)
     assert conditions(done)["Running"]["message"] == "Awaiting next reconciliation"
@@ -263,8 +263,7 @@ def test_requeue_after_finishes_the_play_first_and_the_first_request_counts(
     operator.wait_runs(2, "one")
     first, second = operator.runs("one")[:2]
     assert first.ended
-    gap = second.started - first.ended
-    assert timedelta(seconds=3.9) <= gap <= timedelta(seconds=5)
+    assert second.started - first.ended >= timedelta(seconds=3.9)
 
 
 def test_a_bad_reconcile_period_is_a_failure_and_the_play_never_runs(
@@ -289,7 +288,7 @@ def test_a_new_generation_during_a_run_leads_to_exactly_one_more(
     api: Api, namespace: str, project: Project, start: Start, tmp_path: Path
 ) -> None:
     project.watches({**THING.watch, "role": "wait", "vars": {"gate": str(tmp_path / "gate")}})
-    project.role("wait", '- ansible.builtin.wait_for: {path: "{{ gate }}", timeout: 60}')
+    project.role("wait", '- ansible.builtin.wait_for: {path: "{{ gate }}", timeout: 600}')
     operator = start()
     api.create(THING, THING.object("one", namespace, spec={"round": 0}))
     operator.wait_log("run started", name="one")

@@ -96,8 +96,9 @@ def test_a_role_tells_by_our_modules_without_their_prefix_and_all_of_it_is_measu
     }
     assert run.ended is not None
     played = operator.metric("ansible_operator_reconciles_sum", GVK=THING.gvk)
-    assert abs(played - (run.ended - run.started).total_seconds()) < 0.5
-    assert abs(sum(ended["seconds"].values()) - played) < 0.5
+    room = 0.5 + played / 5  # the moments are not quite the same ones, and on a busy machine they are further apart
+    assert abs(played - (run.ended - run.started).total_seconds()) < room
+    assert abs(sum(ended["seconds"].values()) - played) < room
     assert operator.metric("controller_runtime_reconcile_total", **CONTROLLER, result="requeue_after") == 1
     assert operator.metric("controller_runtime_reconcile_time_seconds_count", **CONTROLLER) == 1
     assert operator.metric("controller_runtime_max_concurrent_reconciles", **CONTROLLER) >= 1
@@ -141,7 +142,7 @@ def test_a_failure_is_told_by_one_event_whose_count_rises(
         found = events_about(api, created)
         return found if found and found[0]["count"] >= 3 else []
 
-    (event,) = until(told, "the failure has been counted three times", 60, checks=api.checks)
+    (event,) = until(told, "the failure has been counted three times", checks=api.checks)
     assert event["reason"] == "ReconcileFailed"
     assert event["type"] == "Warning"
     assert event["message"].startswith("task 'Reach the database' (")

@@ -182,7 +182,7 @@ def scrape(operator: OperatorProcess, token: str = "", scheme: str = "https") ->
     request = urllib.request.Request(f"{scheme}://127.0.0.1:{operator.metrics_port}/metrics", headers=headers)
     handlers = urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=ssl._create_unverified_context())
     try:
-        with urllib.request.build_opener(*handlers).open(request, timeout=10) as response:
+        with urllib.request.build_opener(*handlers).open(request, timeout=60) as response:
             assert b"ansible_operator_build_info" in response.read()
             return int(response.status)
     except urllib.error.HTTPError as error:
@@ -213,7 +213,7 @@ def test_metrics_are_for_those_whom_rbac_lets_read_them(
     api.create(CLUSTER_ROLE_BINDING, CLUSTER_ROLE_BINDING.object(namespace, roleRef=reference, subjects=[subject]))
     try:
         operator = start("--metrics-secure", "--metrics-require-rbac")
-        until(lambda: scrape(operator, reader) == 200, "the reader may read", 30)
+        until(lambda: scrape(operator, reader) == 200, "the reader may read")
         assert scrape(operator) == 401
         assert scrape(operator, "no-token") == 401
         assert scrape(operator, stranger) == 403

@@ -100,7 +100,7 @@ def keda(cluster: Cluster) -> None:
     kubectl = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig)]
     apply = [*kubectl, "apply", "--server-side", "-f", "-"]
     subprocess.run(apply, input=json.dumps(definition), text=True, check=True, capture_output=True)
-    wait = [*kubectl, "wait", "--for=condition=Established", "crd/scaledobjects.keda.sh"]
+    wait = [*kubectl, "wait", "--for=condition=Established", "crd/scaledobjects.keda.sh", "--timeout=120s"]
     subprocess.run(wait, check=True, capture_output=True)
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ class Feeder(threading.Thread):
 
     def run(self) -> None:
         while not self._ended.wait(self.PERIOD):
-            with suppress(Refused, OSError):  # the namespace may be going
+            with suppress(Refused, OSError, HTTPException):  # the namespace may be going
                 self._round()
 
     def end(self) -> None:
@@ -153,8 +154,8 @@ class Scene(Lab):
     # --- what it sees ---
 
     def wait(self, condition: Callable[[dict[str, Any]], Any], what: str, name: str = "t") -> dict[str, Any]:
-        """The task, once the condition holds."""
-        return self.api.wait(AITASK, name, self.namespace, condition, what, self.patience)
+        """The task as it is when the condition first holds; it may be another by then, a second is enough for that."""
+        return self.api.wait_for_state(AITASK, name, self.namespace, condition, what, self.patience)
 
     def sees(self, kind: str, status: str, reason: str, *words: str, name: str = "t") -> dict[str, Any]:
         """The status, once a condition of the task says so, with these words in its message."""

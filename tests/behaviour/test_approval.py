@@ -146,5 +146,5 @@ def test_only_an_approver_approves_by_playbook_or_by_hand(web: Scene) -> None:
     assert web.acts() == []
     done = web.playbook(play, *arguments, f"-eaitask_proposal={identity}", kubeconfig=approver)
     assert done.code == 0, done.output
-    until(lambda: len(web.acts()) == 1, "it is done", 60, web.api.checks)
+    until(lambda: len(web.acts()) == 1, "it is done", web.patience, web.api.checks)
     assert stands(web, "Approved")["id"] == identity

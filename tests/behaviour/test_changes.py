@@ -46,7 +46,7 @@ def test_a_rollback_never_goes_back_to_what_it_left(web: Scene) -> None:
     web.task(action="rollback", **ALWAYS, policy={"cooldownSeconds": 30})
     first = web.until_acts(1)[0]
     assert first["spec"]["template"]["$patch"] == "replace"
-    until(lambda: image_of(web) == good, "it is rolled back", 60, web.api.checks)
+    until(lambda: image_of(web) == good, "it is rolled back", web.patience, web.api.checks)
     web.sees("ActionPermitted", "False", "NoRollbackHistory", "has not rolled away from", "next look")
     assert (len(web.acts()), image_of(web)) == (1, good)
     meta = web.deployment()["metadata"]
@@ -76,7 +76,7 @@ def test_a_stuck_rollout_is_rolled_back(web: Scene) -> None:
     web.sees("ActionPermitted", "False", "RolloutInProgress", "next look", name="restarts")
     web.task("back", action="rollback", **{**ALWAYS, **metric, "comparison": "LessThanOrEqual"})
     web.until_acts(1)
-    until(lambda: image_of(web) == good, "it is rolled back", 60, web.api.checks)
+    until(lambda: image_of(web) == good, "it is rolled back", web.patience, web.api.checks)
     assert [act["spec"]["template"]["$patch"] for act in web.acts()] == ["replace"]
 
 

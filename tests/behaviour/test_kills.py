@@ -43,8 +43,8 @@ AT_ONCE = 3
 """So many runs are on their way to the write at which they are held; more would be slower for a small machine."""
 BUSY = (f"--max-concurrent-reconciles={len(CASES) + len(STEPS)}", f"--max-concurrent-runs={len(CASES) + len(STEPS)}")
 ELECTION = (
-    *("--leader-elect", f"--leader-election-namespace={ACCOUNT[0]}", "--leader-elect-lease-duration=6s"),
-    "--leader-elect-renew-deadline=4s",
+    *("--leader-elect", f"--leader-election-namespace={ACCOUNT[0]}", "--leader-elect-lease-duration=10s"),
+    "--leader-elect-renew-deadline=8s",  # a busy machine must not lose it
 )
 
 

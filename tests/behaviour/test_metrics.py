@@ -127,6 +127,7 @@ def test_a_task_that_was_made_suspended_reads_nothing_and_wakes(web: Scene) -> N
     status = web.sees("Suspended", "True", "SpecSuspend", "nothing is read and nothing is done", name="rests")
     web.sees("MetricsAvailable", "Unknown", "Suspended", name="rests")
     assert status["phase"] == "Suspended"
+    web.until_passes(1, "rests")  # what is in the status may be seen before it is in the audit log
     read = len([entry for entry in web.audit.requests(web.namespace) if entry["objectRef"].get("name") == "rests"])
     web.evaluated(name="works")
     asked = [entry for entry in web.audit.requests(web.namespace) if entry["objectRef"].get("name") == "rests"]

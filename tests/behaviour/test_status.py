@@ -12,7 +12,7 @@ import pytest
 
 from localcluster import Cluster
 from tests.behaviour.conftest import start_operator, write_project
-from tests.behaviour.scene import AITASK, ALWAYS, POD_METRICS, AuditLog, Scene
+from tests.behaviour.scene import AITASK, ALWAYS, POD_METRICS, AuditLog, Scene, moment
 from tests.roles.aitask_lab import ROOT, Lab
 from tests.support.api import Api, conditions
 from tests.support.faulty_front import HELD, FaultyFront
@@ -83,8 +83,11 @@ def test_a_steady_task_writes_once_an_interval(web: Scene) -> None:
     before = web.wait(lambda task: True, "there")
     written = len(status_writes(web))
     web.evaluated(6)
-    assert len(status_writes(web)) - written <= 7
+    writes = len(status_writes(web)) - written
     after = web.wait(lambda task: True, "there")
+    first, last = (moment(task["status"]["lastExecutionTime"]) for task in (before, after))
+    intervals = (last - first).total_seconds()  # of a second each: not all times were seen, on a busy machine
+    assert writes <= intervals + 2, "the times are whole seconds, and one write may not have been logged at first"
     assert {kind: entry["lastTransitionTime"] for kind, entry in conditions(before).items()} == {
         kind: entry["lastTransitionTime"] for kind, entry in conditions(after).items()
     }

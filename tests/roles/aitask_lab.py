@@ -14,6 +14,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.support.audit_log import entries
+from tests.support.waiting import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 ACCOUNT = ("aitask-operator-system", "aitask-operator-controller-manager")
 PLAY = "- hosts: localhost\n  connection: local\n  gather_facts: false\n  roles: [aitask]\n"
@@ -155,7 +158,7 @@ class Lab:
         return done
 
     def playbook(self, play: Path, *arguments: str, kubeconfig: Path | None = None) -> Pass:
-        before = len(self._log())
+        before = self.cluster.audit_log.stat().st_size
         environment = {
             **os.environ,
             "K8S_AUTH_KUBECONFIG": str(kubeconfig or self.kubeconfig),
@@ -170,12 +173,10 @@ class Lab:
         done = subprocess.run(
             [*program, *interpreter, *arguments], capture_output=True, text=True, env=environment, check=False, cwd=ROOT
         )
-        return Pass(done.returncode, done.stdout + done.stderr, self._log()[before:])
+        return Pass(done.returncode, done.stdout + done.stderr, self._log(before))
 
-    def _log(self) -> list[dict[str, Any]]:
+    def _log(self, since: int) -> list[dict[str, Any]]:
         user = "system:serviceaccount:" + ":".join(ACCOUNT)
-        lines = [line for line in self.cluster.audit_log.read_text().splitlines() if user in line]
-        entries = [json.loads(line) for line in lines]
         return [
             {
                 "verb": entry["verb"],
@@ -183,7 +184,7 @@ class Lab:
                 "uri": entry["requestURI"],
                 "code": entry["responseStatus"]["code"],
             }
-            for entry in entries
+            for entry in entries(self.cluster.audit_log, since, user)
             if (e := entry.get("objectRef"))
             and entry["user"]["username"] == user
             and any(f"namespaces/{name}/" in entry["requestURI"] for name in (self.namespace, ACCOUNT[0]))
@@ -211,7 +212,7 @@ def unsafe(value: Any) -> Any:
     return {"__ansible_unsafe": value} if isinstance(value, str) else value
 
 
-def wait_for(reached: Callable[[], bool], seconds: float = 30) -> None:
+def wait_for(reached: Callable[[], bool], seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < end, "not reached in time"

@@ -6,7 +6,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ class Api:
             sent["Authorization"] = f"Bearer {self._token}"
         request = urllib.request.Request(self.server + path, data=body, headers=sent, method=method)
         try:
-            with self._opener.open(request, timeout=30) as response:
+            with self._opener.open(request, timeout=90) as response:
                 content: bytes = response.read()
                 return content
         except urllib.error.HTTPError as error:
@@ -91,11 +91,59 @@ class Api:
         self.request("DELETE", kind.path(namespace, name), options or None)
 
     def history(self, kind: Kind, name: str, namespace: str, since: Object) -> list[Object]:
-        """Every state of an object after ``since``, which is an earlier state of it, up to now."""
+        """Every state of an object after ``since``, which is an earlier state of it, up to now at least."""
         version = since["metadata"]["resourceVersion"]
+        now = self.get(kind, name, namespace)
+        assert now is not None
+        if now["metadata"]["resourceVersion"] == version:
+            return []
         query = f"?watch=1&timeoutSeconds=1&fieldSelector=metadata.name={name}&resourceVersion={version}"
-        lines = self.raw("GET", kind.path(namespace) + query).splitlines()
-        return [json.loads(line)["object"] for line in lines]
+
+        def states() -> list[Object]:
+            """All of them, once the present one is among them: how much a watch tells in a second is chance."""
+            lines = self.raw("GET", kind.path(namespace) + query).splitlines()
+            told = [json.loads(line)["object"] for line in lines]
+            versions = [state["metadata"]["resourceVersion"] for state in told]
+            return told if now["metadata"]["resourceVersion"] in versions else []
+
+        return until(states, f"the watch has told of {name} as it is")
+
+    def changes(self, kind: Kind, name: str, namespace: str, version: str) -> Iterator[Object]:
+        """The states of an object after that resource version, as they come, for a second."""
+        query = f"?watch=1&timeoutSeconds=1&fieldSelector=metadata.name={name}&resourceVersion={version}"
+        headers = {"Authorization": f"Bearer {self._token}"}
+        request = urllib.request.Request(self.server + kind.path(namespace) + query, headers=headers)
+        with self._opener.open(request, timeout=90) as response:
+            for line in response:
+                event = json.loads(line)
+                if event["type"] == "ERROR":  # so long ago that the server no longer knows
+                    present = self.get(kind, name, namespace)
+                    yield from [present] if present is not None else []
+                    return
+                if event["type"] != "DELETED":
+                    yield event["object"]
+
+    def wait_for_state(
+        self, kind: Kind, name: str, namespace: str, condition: Callable[[Object], Any], what: str, seconds: float
+    ) -> Object:
+        """Like ``wait``, but none of the states that the object goes through meanwhile is missed, however short."""
+        last: Object | None = None
+
+        def probe() -> Object | None:
+            nonlocal last
+            if last is None:
+                last = self.get(kind, name, namespace)
+                return last if last is not None and condition(last) else None
+            for state in self.changes(kind, name, namespace, last["metadata"]["resourceVersion"]):
+                last = state
+                if condition(state):
+                    return state
+            return None
+
+        try:
+            return until(probe, f"{kind.kind} {namespace}/{name}: {what}", seconds, self.checks) or {}
+        except AssertionError as error:
+            raise AssertionError(f"{error}\nthe object: {shown(last)}") from None
 
     def wait(
         self,

@@ -25,6 +25,7 @@ from aiohttp import web
 from yarl import URL
 
 from ansible_operator.proxy.certificates import make_certificates
+from tests.support.waiting import PATIENCE
 
 _HOST = "127.0.0.1"
 _OURS = "ansible-operator/"
@@ -203,12 +204,12 @@ class _Life:
 
     def start(self) -> int:
         self._thread.start()
-        return asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(PATIENCE)
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(PATIENCE)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join()
         self._loop.close()
 
     def let_go(self) -> None:

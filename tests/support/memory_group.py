@@ -15,6 +15,7 @@ from ansible_operator.runner.memory import oom_file
 from tests.support.waiting import until
 
 _LIMITS = ("memory.limit_in_bytes", "memory.max")
+_NO_SWAP = {"memory.memsw.limit_in_bytes": "{}", "memory.swap.max": "0"}
 
 
 class MemoryGroup:
@@ -28,6 +29,9 @@ class MemoryGroup:
         """Whoever makes the group take more is killed."""
         name = next(name for name in _LIMITS if (self._directory / name).exists())
         (self._directory / name).write_text(str(mebibytes << 20))
+        for name, value in _NO_SWAP.items():  # else what is too much is swapped out, and nobody is killed
+            with suppress(OSError):  # where the kernel does not count it
+                (self._directory / name).write_text(value.format(mebibytes << 20))
 
     def add(self, pid: int) -> None:
         """Its children will be in it as well."""

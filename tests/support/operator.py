@@ -12,6 +12,7 @@ import urllib.request
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from localcluster.ports import free_port
 from tests.support.processes import Process, listening_ports, processes_with
 from tests.support.project import Project
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 REPOSITORY = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("ansible-operator")
@@ -137,7 +138,7 @@ class OperatorProcess:
         until(lambda: self.probe("/readyz")[0] == 200, "the operator is ready", seconds, [self.check_alive])
         self.was_ready = True
 
-    def wait_exit(self, seconds: float = 60.0) -> int:
+    def wait_exit(self, seconds: float = 120.0) -> int:
         """The exit status. No process may be left behind."""
         self._ended = True
         try:
@@ -152,17 +153,17 @@ class OperatorProcess:
         self._ended = True
         self._process.terminate()
 
-    def stop(self, seconds: float = 45.0) -> int:
+    def stop(self, seconds: float = PATIENCE) -> int:
         """SIGTERM, and the exit status."""
         self.ask_to_stop()
         return self.wait_exit(seconds)
 
-    def kill(self, seconds: float = 10.0) -> None:
+    def kill(self) -> None:
         """SIGKILL, and wait until nothing is left that it has started."""
         self._ended = True
         self._process.kill()
         self._process.wait()
-        self.assert_no_process_left(seconds)
+        self.assert_no_process_left()
 
     def processes(self) -> list[Process]:
         """Every live process of this operator, itself included, wherever it has gone."""
@@ -176,7 +177,7 @@ class OperatorProcess:
         """Where the main process listens."""
         return listening_ports(self.pid)
 
-    def assert_no_process_left(self, seconds: float = 3.0) -> None:
+    def assert_no_process_left(self, seconds: float = PATIENCE) -> None:
         """Nothing that this operator has started is there any more."""
         try:
             until(lambda: not self.processes(), "no process is left", seconds)
@@ -276,9 +277,9 @@ class OperatorProcess:
         except AssertionError as error:
             raise AssertionError(f"{error}\nthe log:\n{self.log_tail()}") from None
 
-    def probe(self, path: str) -> tuple[int, str]:
-        """Status and text of a probe; status 0 where nobody answers."""
-        return _get(f"http://127.0.0.1:{self.probe_port}{path}")
+    def probe(self, path: str, seconds: float = 30.0) -> tuple[int, str]:
+        """Status and text of a probe; status 0 where nobody answers, in that time."""
+        return _get(f"http://127.0.0.1:{self.probe_port}{path}", seconds)
 
     def metric(self, name: str, /, **labels: str) -> float:
         """The value of one series."""
@@ -333,13 +334,13 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
-def _get(url: str) -> tuple[int, str]:
+def _get(url: str, seconds: float = 30.0) -> tuple[int, str]:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=5) as response:
+        with opener.open(url, timeout=seconds) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read().decode()
-    except (OSError, urllib.error.URLError):
+    except (OSError, HTTPException):  # it may end in the middle of an answer
         return 0, ""

@@ -20,6 +20,8 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.support.waiting import PATIENCE
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -147,11 +149,16 @@ def serving(context: ssl.SSLContext | None = None) -> Iterator[Provider]:
         ready.set_result(runner.addresses[0][1])
         await stop.wait()
         await runner.cleanup()
+        handlers = asyncio.all_tasks() - {asyncio.current_task()}  # those that were cancelled
+        await asyncio.gather(*handlers, return_exceptions=True)
+        await asyncio.sleep(0)  # connections are closed a turn later
 
     thread = Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
-    provider.port = ready.result(10)
-    yield provider
-    loop.call_soon_threadsafe(stop.set)
-    thread.join(10)
-    loop.close()
+    provider.port = ready.result(PATIENCE)
+    try:
+        yield provider
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()

@@ -25,7 +25,7 @@ from ansible_operator.runner.kubeconfig import kubeconfig
 from localcluster import Cluster
 from tests.support.api import Api
 
-SECONDS = 30.0
+SECONDS = 90.0
 
 
 @dataclass

@@ -19,6 +19,7 @@ class Relay:
         self._target = ("127.0.0.1", urlsplit(server).port or 443)
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._lock = threading.Lock()
+        self._is_cut = False
         self._listener = self._listen(0)
         self.port: int = self._listener.getsockname()[1]
 
@@ -35,6 +36,7 @@ class Relay:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         with self._lock:
+            self._is_cut = True
             for pair in self._pairs:
                 for end in pair:
                     with suppress(OSError):
@@ -45,6 +47,7 @@ class Relay:
 
     def mend(self) -> None:
         """Take connections again."""
+        self._is_cut = False
         self._listener = self._listen(self.port)
 
     def _listen(self, port: int) -> socket.socket:
@@ -64,6 +67,8 @@ class Relay:
         with suppress(OSError), client, socket.create_connection(self._target) as server:
             pair = (client, server)
             with self._lock:
+                if self._is_cut:  # it was taken just before that
+                    return
                 self._pairs.add(pair)
             try:
                 _pump(client, server)

@@ -21,7 +21,7 @@ from ansible_operator.proxy.grants import Child, Grant
 from ansible_operator.proxy.server import HOST, Proxy
 
 OWNER = Owner(GVK("example.com", "v1", "Web"), ObjectKey("a", "web"), "11111111-2222-3333-4444-555555555555")
-SECONDS = 10.0
+SECONDS = 60.0
 """Longest wait for anything."""
 
 

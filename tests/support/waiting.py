@@ -10,11 +10,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PAUSE = 0.1
+PATIENCE = 90.0
+"""Seconds that anything may take, ten times what it does: the machine may have much else to do."""
 Check = Callable[[], None]
 """Called at every turn; raises where waiting on is pointless, since a process has ended for instance."""
 
 
-def until(probe: Callable[[], T], what: str, seconds: float = 30.0, checks: Iterable[Check] = ()) -> T:
+def until(probe: Callable[[], T], what: str, seconds: float = PATIENCE, checks: Iterable[Check] = ()) -> T:
     """The first true value of ``probe``. Fails after that many seconds, with ``what`` and the last value."""
     deadline = time.monotonic() + seconds
     while True:

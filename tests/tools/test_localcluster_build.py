@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from localcluster import BuildError, build, toolchain
 from localcluster.pins import PINS, TOOLS_DIR, go_version
+from tests.support.waiting import until
 
 FAKE_GO = """#!/bin/sh
 echo "$@" >> "$FAKE_GO_CALLS"
@@ -20,7 +23,7 @@ case "$1" in
 esac
 echo 'go: downloading example.com/a v1.0.0' >&2
 if [ -n "$FAKE_GO_ERROR" ]; then echo "$FAKE_GO_ERROR" >&2; exit 1; fi
-if [ -n "$FAKE_GO_SECONDS" ]; then sleep "$FAKE_GO_SECONDS"; fi
+if [ -n "$FAKE_GO_GATE" ]; then for _ in $(seq 1200); do [ -e "$FAKE_GO_GATE" ] || sleep 0.05; done; fi
 while [ "$1" != -o ]; do shift; done
 echo built > "$2"
 """
@@ -72,25 +75,38 @@ def test_compile_errors_are_shown_and_nothing_is_left(go: Go) -> None:
     assert [path.name for path in go.cache.rglob("*") if path.is_file()] == ["etcd.lock"]
 
 
-def test_a_long_build_is_heard_of(go: Go, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_build_is_heard_of(go: Go, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It lasts until the word has come."""
     monkeypatch.setattr(build, "HEARTBEAT_SECONDS", 0.1)
-    go.set("SECONDS", "0.5")
-    said: list[str] = []
-    build.ensure_built("etcd", said.append)
-    assert f"etcd {PINS['etcd'].version}: building, 0 s, 1 modules fetched" in said
+    go.set("GATE", str(tmp_path / "gate"))
+    word = re.compile(rf"etcd {re.escape(PINS['etcd'].version)}: building, \d+ s, 1 modules fetched")
+
+    def hear(text: str) -> None:
+        if word.fullmatch(text):
+            (tmp_path / "gate").touch()
+
+    build.ensure_built("etcd", hear)
+    assert (tmp_path / "gate").exists()
 
 
-def test_two_processes_build_one_program_once_and_the_second_says_that_it_waits(go: Go) -> None:
-    go.set("SECONDS", "1")
+def test_two_processes_build_one_program_once_and_the_second_says_that_it_waits(go: Go, tmp_path: Path) -> None:
+    """The build lasts until the second has said so."""
+    waits = "another process builds it, waiting"
+    go.set("GATE", str(tmp_path / "gate"))
     command = [sys.executable, "-m", "localcluster", "build", "etcd"]
     environment = {**os.environ, "PYTHONPATH": str(TOOLS_DIR)}
-    both = [
-        subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    said = "".join(process.communicate(timeout=60)[1] for process in both)
-    assert [process.returncode for process in both] == [0, 0]
-    assert said.count("another process builds it, waiting") == 1
+    logs = [tmp_path / "one", tmp_path / "two"]
+    with ExitStack() as stack:
+        stack.callback((tmp_path / "gate").touch)
+        both = []
+        for path in logs:
+            log = stack.enter_context(path.open("wb"))
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log)
+            both.append(stack.enter_context(process))
+        until(lambda: any(waits in path.read_text() for path in logs), "the second waits", 90)
+        (tmp_path / "gate").touch()
+        assert [process.wait(90) for process in both] == [0, 0]
+    assert "".join(path.read_text() for path in logs).count(waits) == 1
     assert len(go.builds) == 1
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,11 @@ def processes_of(directory: Path) -> list[Identity]:
 
 
 def assert_all_gone(identities: list[Identity], directory: Path) -> None:
-    assert wait_gone(identities, 20) == []
+    assert wait_gone(identities, 60) == []
     assert marked(directory) == []
 
 
-def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> None:
+def eventually(holds: Callable[[], Any], seconds: float = 90.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, f"not within {seconds} s"
@@ -68,7 +69,7 @@ def command_line(*arguments: str, **environment: str) -> subprocess.CompletedPro
         capture_output=True,
         text=True,
         check=False,
-        timeout=180,
+        timeout=300,
     )
 
 
@@ -137,8 +138,11 @@ def test_a_killed_owner_leaves_no_process_even_if_a_child_of_it_lives_on(tmp_pat
 
 
 def children_of(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that is just ending
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return found
 
 
 def test_an_owner_killed_while_starting_leaves_no_process(tmp_path: Path) -> None:
@@ -200,8 +204,8 @@ def test_a_component_that_dies_at_start_shows_its_last_lines_and_its_log(
 
 def test_a_start_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing_program(monkeypatch, tmp_path, "echo thinking; exec sleep 600")
-    monkeypatch.setenv("LOCALCLUSTER_START_SECONDS", "1.5")
-    with pytest.raises(StartError, match=r"kube-apiserver is not ready after 1.5 s .*\nthinking"):
+    monkeypatch.setenv("LOCALCLUSTER_START_SECONDS", "6")  # etcd, which is real, must be ready by then
+    with pytest.raises(StartError, match=r"kube-apiserver is not ready after 6 s .*\nthinking"):
         Cluster.start(tmp_path / "c", kwok=False, progress=quiet)
     assert marked(tmp_path / "c") == []
 

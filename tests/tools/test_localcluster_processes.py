@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from localcluster import launch
 from localcluster.layout import Layout
 from localcluster.processes import MARK, Identity, end, identify, marked, start_mark
 from localcluster.state import ComponentState, Phase, State, write_state
 from localcluster.teardown import end_cluster
+from tests.support.waiting import until
 
 Sleeper = subprocess.Popen[bytes]
 
@@ -71,8 +73,8 @@ def test_a_process_whose_first_thread_has_ended_is_alive_while_another_runs() ->
             identity = identity_of(process)
             assert identity.alive()
             assert process.poll() is None  # nobody can collect it yet
-            assert end([identity], grace=5) == []
-            assert process.wait(timeout=5) == -signal.SIGTERM
+            assert end([identity], grace=60) == []
+            assert process.wait(timeout=60) == -signal.SIGTERM
         finally:
             process.kill()
 
@@ -81,13 +83,27 @@ def test_no_process_has_no_start_time() -> None:
     assert [start_mark(pid) for pid in (0, -1, 2**22 + 1)] == [None, None, None]
 
 
-def test_a_process_that_ignores_the_polite_signal_is_killed() -> None:
+@pytest.fixture
+def stubborn() -> Iterator[Sleeper]:
+    """Ignores the polite signal."""
     code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert end([identity_of(process)], grace=0.2) == []
-        assert process.wait(timeout=5) == -signal.SIGKILL
+        yield process
+        process.kill()
+
+
+def test_a_process_that_ignores_the_polite_signal_is_killed(stubborn: Sleeper) -> None:
+    assert end([identity_of(stubborn)], grace=0.2) == []
+    assert stubborn.wait(timeout=60) == -signal.SIGKILL
+
+
+def test_a_supervisor_that_hangs_is_killed_and_collected(stubborn: Sleeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that nobody has waited for would warn when it is forgotten, in the middle of something else."""
+    monkeypatch.setattr(launch, "_EXIT_SECONDS", 0.2)
+    launch.end_supervisor(stubborn)
+    assert stubborn.returncode == -signal.SIGKILL
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the mark is read from /proc")
@@ -96,9 +112,10 @@ def test_processes_are_found_by_their_mark_when_the_state_is_half_written(tmp_pa
     layout.create()
     layout.state.write_text('{"phase": "star')
     with subprocess.Popen(["sleep", "600"], env={**os.environ, MARK: str(tmp_path)}) as process:
+        until(lambda: marked(tmp_path), "its environment is seen, a moment after it has begun")
         assert [identity.pid for identity in marked(tmp_path)] == [process.pid]
         assert end_cluster(layout, keep=False) == 1
-        assert process.wait(timeout=5) == -signal.SIGTERM
+        assert process.wait(timeout=60) == -signal.SIGTERM
     assert not tmp_path.exists()
 
 

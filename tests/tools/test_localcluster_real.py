@@ -16,6 +16,7 @@ import yaml
 
 from localcluster import Cluster, ClusterError, StartError
 from localcluster.pins import kubernetes_version
+from tests.support.audit_log import entries
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
@@ -27,7 +28,7 @@ class Kubectl:
     def try_to(self, *arguments: str, manifest: dict[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
         text = None if manifest is None else json.dumps(manifest)
         command = [*self._command, *arguments]
-        return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=90)
+        return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=180)
 
     def __call__(self, *arguments: str, manifest: dict[str, Any] | None = None) -> str:
         result = self.try_to(*arguments, manifest=manifest)
@@ -38,7 +39,7 @@ class Kubectl:
         return json.loads(self("get", "-o", "json", *arguments))
 
 
-def eventually(holds: Callable[[], Any], seconds: float = 30.0) -> None:
+def eventually(holds: Callable[[], Any], seconds: float = 90.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, f"not within {seconds} s"
@@ -83,32 +84,32 @@ def test_a_deployment_becomes_available_scales_and_rolls(kubectl: Kubectl, names
         return {pod["metadata"]["name"] for pod in kubectl.get("pods", "-n", namespace)["items"]}
 
     kubectl("apply", "-f", "-", manifest=deployment(namespace))
-    kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=30s")
+    kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=120s")
     assert kubectl.get("deployment", "web", "-n", namespace)["status"]["availableReplicas"] == 2
     kubectl("scale", "deployment/web", "-n", namespace, "--replicas=5")
-    kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=30s")
+    kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=120s")
     assert len(pods()) == 5
     kubectl("scale", "deployment/web", "-n", namespace, "--replicas=1")
     eventually(lambda: len(pods()) == 1)
     before = pods()
     kubectl("rollout", "restart", "deployment/web", "-n", namespace)
-    kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=30s")
+    kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=120s")
     eventually(lambda: len(pods()) == 1)
     assert not pods() & before
 
 
 def test_deleting_a_deployment_takes_its_pods_and_a_pod_goes_without_waiting(kubectl: Kubectl, namespace: str) -> None:
     kubectl("apply", "-f", "-", manifest=deployment(namespace))
-    kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=30s")
+    kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=120s")
     first = kubectl.get("pods", "-n", namespace)["items"][0]["metadata"]["name"]
-    kubectl("delete", "pod", first, "-n", namespace, "--timeout=20s")
-    kubectl("delete", "deployment", "web", "-n", namespace, "--timeout=20s")
+    kubectl("delete", "pod", first, "-n", namespace, "--timeout=120s")
+    kubectl("delete", "deployment", "web", "-n", namespace, "--timeout=120s")
     eventually(lambda: not kubectl.get("pods", "-n", namespace)["items"])
 
 
 def test_a_job_completes(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "job", "once", "--image=example.com/main:1", "-n", namespace)
-    kubectl("wait", "--for=condition=Complete", "job/once", "-n", namespace, "--timeout=30s")
+    kubectl("wait", "--for=condition=Complete", "job/once", "-n", namespace, "--timeout=120s")
 
 
 def test_a_service_account_may_what_its_role_says_and_nothing_else(
@@ -146,7 +147,7 @@ def test_a_missing_service_account_is_named(cluster: Cluster, tmp_path: Path) ->
 
 
 def audit_lines(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in cluster.audit_log.read_text().splitlines()]
+    lines = entries(cluster.audit_log, containing=namespace)
     return [line for line in lines if line.get("objectRef", {}).get("namespace") == namespace]
 
 
@@ -169,7 +170,7 @@ def test_the_audit_log_says_who_wrote_what_and_never_a_secret(
 
 def test_controllers_act_under_their_own_names(cluster: Cluster, kubectl: Kubectl, namespace: str) -> None:
     kubectl("apply", "-f", "-", manifest=deployment(namespace, replicas=1))
-    kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=30s")
+    kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=120s")
     users = {line["user"]["username"] for line in audit_lines(cluster, namespace) if line["verb"] == "create"}
     assert "system:serviceaccount:kube-system:deployment-controller" in users
 

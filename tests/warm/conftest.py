@@ -10,7 +10,7 @@ import pytest
 from ansible_operator.runner.configuration import COMMON
 from ansible_operator.runner.pool import WarmRunner
 from tests.warm.player import Player
-from tests.warm.runs import environment
+from tests.warm.runs import PATIENT, environment
 
 PATIENCE = 120.0
 
@@ -18,7 +18,7 @@ PATIENCE = 120.0
 @pytest.fixture
 async def runner() -> AsyncIterator[WarmRunner]:
     """Four runs at once. Its parent is ready, and none of its files was written while it started."""
-    runner = WarmRunner(environment(), capacity=4)
+    runner = WarmRunner(environment(), capacity=4, limits=PATIENT)
     await runner.start()
     try:
         assert await runner.parent().wait_ready(PATIENCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,11 @@ async def warm(runner: WarmRunner, attempt: Callable[[], Any]) -> Any:
         if runner.warm_runs > before:
             return result
     raise AssertionError("no run went warm")
+
+
+def lose_patience(runner: WarmRunner) -> None:
+    """From now on a parent must answer within a second, as in an operator."""
+    runner._parents.limits = replace(runner._parents.limits, answer=1.0)
 
 
 def messages(events: list[Any]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 
 from ansible_operator.model.events import RunEnd
 from ansible_operator.model.watch import Content
-from ansible_operator.runner.pool import Limits, WarmRunner
+from ansible_operator.runner.pool import WarmRunner
 from ansible_operator.runner.warm_parent import State
 from tests.warm.player import Player, messages, warm
-from tests.warm.runs import environment
+from tests.warm.runs import PATIENT, environment
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +59,7 @@ async def test_a_changed_ansible_cfg_of_its_own_is_used_at_once(runner: WarmRunn
 @pytest.fixture
 async def narrow() -> AsyncIterator[WarmRunner]:
     """Has room for one parent."""
-    runner = WarmRunner(environment(), capacity=4, limits=Limits(parents=1))
+    runner = WarmRunner(environment(), capacity=4, limits=replace(PATIENT, parents=1))
     await runner.start()
     try:
         assert await runner.parent().wait_ready(120)
@@ -78,7 +79,7 @@ async def test_the_least_used_parent_goes_when_there_is_no_room(narrow: WarmRunn
 @pytest.fixture
 async def relative(tmp_path: Path) -> AsyncIterator[WarmRunner]:
     """Has a setting that is another in each directory."""
-    runner = WarmRunner(environment(ANSIBLE_ROLES_PATH="my_roles"), capacity=1)
+    runner = WarmRunner(environment(ANSIBLE_ROLES_PATH="my_roles"), capacity=1, limits=PATIENT)
     await runner.start()
     yield runner
     await runner.stop()

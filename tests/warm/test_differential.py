@@ -18,7 +18,7 @@ from localcluster.pytest_plugin import cluster
 from tests.warm.cases import CASES
 from tests.warm.compare import differences
 from tests.warm.kubernetes_cases import KUBERNETES_CASES, SECOND_CLUSTER
-from tests.warm.runs import Bench, Loop, environment
+from tests.warm.runs import PATIENT, Bench, Loop, environment
 
 __all__ = ["cluster"]
 
@@ -33,15 +33,21 @@ def loop() -> Iterator[Loop]:
 @pytest.fixture(scope="module")
 def warm(loop: Loop) -> Iterator[WarmRunner]:
     """One warm parent for all cases, so that what one leaves behind shows in the next."""
-    runner = WarmRunner(environment(), capacity=1)
+    runner = WarmRunner(environment(), capacity=1, limits=PATIENT)
     loop(runner.start())
     yield runner
     loop(runner.stop())
 
 
 def _compare(loop: Loop, warm: WarmRunner, bench: Bench) -> None:
-    """A difference that does not come again is chance, such as which of two processes was ready first."""
-    found = _differences(loop, warm, bench) and _differences(loop, warm, bench)
+    """A difference that does not come again is chance, such as which of two processes was ready first.
+
+    On a busy machine a run that is ended in its middle may not have come so far: it gets more time.
+    """
+    found: list[str] = []
+    for bench.patience in (1.0, 3.0, 10.0):
+        if not (found := _differences(loop, warm, bench)):
+            return
     assert found == []
 
 
@@ -49,7 +55,7 @@ def _differences(loop: Loop, warm: WarmRunner, bench: Bench) -> list[str]:
     bench.prepare()
     chosen, cold = warm, ColdRunner(bench.environment, 1, bench.arguments)
     if bench.arguments or bench.environment != environment():
-        chosen = WarmRunner(bench.environment, 1, bench.arguments)
+        chosen = WarmRunner(bench.environment, 1, bench.arguments, PATIENT)
         loop(chosen.start())
     try:
         there = json.loads(json.dumps(_warm_run(loop, chosen, bench)))
@@ -68,7 +74,7 @@ def _warm_run(loop: Loop, runner: WarmRunner, bench: Bench) -> object:
         shown = loop(bench.run(runner))
         if runner.warm_runs == before + 1:
             return shown
-        loop(runner.parent().wait_ready(60))
+        loop(runner.parent().wait_ready(120))
     raise AssertionError("it did not run warm")
 
 

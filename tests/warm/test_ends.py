@@ -18,7 +18,7 @@ from ansible_operator.runner.pool import WarmRunner
 from ansible_operator.runner.warm_parent import State
 from tests.support.memory_group import memory_group
 from tests.support.waiting import until
-from tests.warm.player import Player
+from tests.warm.player import Player, lose_patience
 from tests.warm.runs import environment
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,9 @@ async def gone(path: Path) -> None:
 
 
 async def test_a_killed_parent_leaves_no_directory(runner: WarmRunner) -> None:
-    (directory,) = scratch_of(runner).iterdir()
+    scratch = scratch_of(runner)
+    await asyncio.to_thread(until, lambda: len(list(scratch.iterdir())) == 1, "earlier parents are gone")
+    (directory,) = scratch.iterdir()
     os.kill(runner.parent().pid, signal.SIGKILL)
     await gone(directory)
 
@@ -91,10 +93,11 @@ async def test_runs_of_a_parent_that_is_silent_for_a_while_are_not_lost(runner: 
     first = runner.parent()
     going, go = play.root / "going", play.root / "go"
     run = asyncio.create_task(play(runner, f"- shell: touch {going}\n- wait_for: {{path: {go}}}"))
-    await asyncio.to_thread(until, going.exists, "the run is going", 60)
+    await asyncio.to_thread(until, going.exists, "the run is going", 180)
+    lose_patience(runner)
     os.kill(first.pid, signal.SIGSTOP)
     other = asyncio.create_task(play(runner))
-    await asyncio.to_thread(until, lambda: first.state is State.RETIRED, "it is taken out of service", 60)
+    await asyncio.to_thread(until, lambda: first.state is State.RETIRED, "it is taken out of service")
     os.kill(first.pid, signal.SIGCONT)
     go.touch()
     ends = [end for end, _ in await asyncio.gather(run, other)]
@@ -117,9 +120,10 @@ async def test_runs_of_a_parent_that_hangs_end_and_leave_their_room_to_others(
     going = [play.root / f"going{number}" for number in range(4)]
     runs = [asyncio.create_task(play(runner, f"- shell: touch {file}; sleep 600", timeout=600.0)) for file in going]
     for file in going:
-        await asyncio.to_thread(until, file.exists, "the run is going", 60)
+        await asyncio.to_thread(until, file.exists, "the run is going", 180)
+    lose_patience(runner)
     os.kill(first.pid, signal.SIGSTOP)
-    ends = [end for end, _ in await asyncio.wait_for(asyncio.gather(*runs), 60)]
+    ends = [end for end, _ in await asyncio.wait_for(asyncio.gather(*runs), 300)]
     assert {end.exit_code for end in ends} == {-signal.SIGKILL}
     assert first.state is State.ENDED
     end, _ = await play(runner)
@@ -129,9 +133,10 @@ async def test_runs_of_a_parent_that_hangs_end_and_leave_their_room_to_others(
 async def test_a_stop_does_not_wait_for_a_parent_that_hangs(impatient: None, runner: WarmRunner, play: Player) -> None:
     going = play.root / "going"
     run = asyncio.create_task(play(runner, f"- shell: touch {going}; sleep 600"))
-    await asyncio.to_thread(until, going.exists, "the run is going", 60)
+    await asyncio.to_thread(until, going.exists, "the run is going", 180)
+    lose_patience(runner)
     os.kill(runner.parent().pid, signal.SIGSTOP)
-    await asyncio.wait_for(runner.stop(), 30)
+    await asyncio.wait_for(runner.stop(), 300)
     end, _ = await run
     assert end.cancelled
 

@@ -15,7 +15,7 @@ from ansible_operator.model.watch import Content
 from ansible_operator.runner.pool import WarmRunner
 from tests.support.waiting import until
 from tests.warm.player import Player, messages, warm
-from tests.warm.runs import environment
+from tests.warm.runs import PATIENT, environment
 
 pytestmark = pytest.mark.slow
 
@@ -114,7 +114,7 @@ async def shared(tmp_path: Path) -> AsyncIterator[WarmRunner]:
     }
     for name in ("library", "module_utils", "filters"):
         (tmp_path / name).mkdir()
-    runner = WarmRunner(environment(**paths), capacity=1)
+    runner = WarmRunner(environment(**paths), capacity=1, limits=PATIENT)
     await runner.start()
     try:
         assert await runner.parent().wait_ready(120)
@@ -156,7 +156,7 @@ async def test_an_edit_that_keeps_size_and_time(shared: WarmRunner, play: Player
 
 
 async def test_an_ansible_cfg_appears_in_the_home(play: Player, tmp_path: Path) -> None:
-    runner = WarmRunner(environment(HOME=str(tmp_path / "home")), capacity=1)
+    runner = WarmRunner(environment(HOME=str(tmp_path / "home")), capacity=1, limits=PATIENT)
     (tmp_path / "home").mkdir()
     await runner.start()
     try:
@@ -173,7 +173,7 @@ SLOW = """
 import pathlib, time
 here = pathlib.Path({directory!r})
 (here / "read").touch()
-deadline = time.monotonic() + 60
+deadline = time.monotonic() + 100
 while not (here / "go").exists() and time.monotonic() < deadline:
     time.sleep(0.01)
 """
@@ -182,7 +182,7 @@ while not (here / "go").exists() and time.monotonic() < deadline:
 async def test_a_file_that_changes_after_a_starting_parent_has_read_it(tmp_path: Path, play: Player) -> None:
     file = tmp_path / "filters/words.py"
     write(file, SLOW.format(directory=str(tmp_path)) + FILTER.format(word="one"))
-    runner = WarmRunner(environment(ANSIBLE_FILTER_PLUGINS=str(file.parent)), capacity=1)
+    runner = WarmRunner(environment(ANSIBLE_FILTER_PLUGINS=str(file.parent)), capacity=1, limits=PATIENT)
     content = play.book("site.yml", '- debug: {msg: "{{ 0 | word }}"}')
     await runner.start()
     first = runner.parent()

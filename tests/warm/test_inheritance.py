@@ -18,13 +18,13 @@ from ansible_operator.runner.processes import processes_of
 from localcluster import Cluster
 from localcluster.pytest_plugin import cluster
 from tests.warm.memory import found_in
-from tests.warm.runs import IDENTS, NO_CLUSTER, OWNER, environment
+from tests.warm.runs import IDENTS, NO_CLUSTER, OWNER, PATIENT, environment
 
 __all__ = ["cluster"]
 
 pytestmark = pytest.mark.slow
 PLAY = "- hosts: localhost\n  gather_facts: false\n  tasks:\n"
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 _VAULTED = """\
     - copy: {content: '{{ vaulted | vault(password) }}', dest: '{{ playbook_dir }}/vaulted.yml'}
       vars: {vaulted: "in_vault: {{ canaries.vault }}\\n", password: rosebud}
@@ -55,7 +55,7 @@ _WAITS = """\
     - shell: env; ls -a $TMPDIR . ~/.ansible 2>/dev/null
     - debug: {msg: '{{ vars }} {{ canaries.later }} {{ ansible_facts }}'}
     - copy: {content: here, dest: '{{ playbook_dir }}/here'}
-    - wait_for: {path: '{{ playbook_dir }}/go', timeout: 60, sleep: 1}
+    - wait_for: {path: '{{ playbook_dir }}/go', timeout: 900, sleep: 1}
 """
 
 
@@ -85,9 +85,9 @@ class Runs:
 @pytest.fixture
 async def runner(tmp_path: Path) -> AsyncIterator[WarmRunner]:
     (tmp_path / "password").write_text("rosebud")
-    runner = WarmRunner(environment(), 2, f"--vault-password-file {tmp_path}/password")
+    runner = WarmRunner(environment(), 2, f"--vault-password-file {tmp_path}/password", PATIENT)
     await runner.start()
-    assert await runner.parent().wait_ready(60)
+    assert await runner.parent().wait_ready(120)
     yield runner
     await runner.stop()
 
@@ -109,7 +109,7 @@ async def _nothing_is_left(runs: Runs, tasks: str, names: tuple[str, ...]) -> No
         await _run_twice(runs, tasks, names)
         if runs.runner.warm_runs == before + 2:
             return
-        await runs.runner.parent().wait_ready(60)
+        await runs.runner.parent().wait_ready(120)
     raise AssertionError("they did not run warm")
 
 
@@ -149,7 +149,7 @@ async def test_nor_of_a_secret_that_it_has_read(runner: WarmRunner, tmp_path: Pa
 async def test_temporary_files_end_with_the_run_and_its_background_jobs(runner: WarmRunner, tmp_path: Path) -> None:
     runs = Runs(tmp_path, runner, NO_CLUSTER)
     job = f"until [ -e {tmp_path}/go ]; do sleep 0.2; done; cat $TMPDIR/mine > {tmp_path}/read"
-    tasks = f"    - shell: echo mine > $TMPDIR/mine; echo $TMPDIR\n      register: t\n    - debug: {{msg: 'in={{{{ t.stdout }}}}='}}\n    - shell: '{job}'\n      async: 60\n      poll: 0\n"  # noqa: E501
+    tasks = f"    - shell: echo mine > $TMPDIR/mine; echo $TMPDIR\n      register: t\n    - debug: {{msg: 'in={{{{ t.stdout }}}}='}}\n    - shell: '{job}'\n      async: 900\n      poll: 0\n"  # noqa: E501
     _, run = runs.start(tasks, {})
     end, events = await run
     assert end.exit_code == 0, end.output_tail

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ansible_operator.runner.freshness import Sources
-from ansible_operator.runner.pool import Limits, WarmRunner
+from ansible_operator.runner.pool import WarmRunner
 from ansible_operator.runner.warm_parent import State
-from tests.warm.player import Player
-from tests.warm.runs import environment
+from tests.support.waiting import PATIENCE
+from tests.warm.player import Player, lose_patience
+from tests.warm.runs import PATIENT, environment
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +31,7 @@ async def test_runs_overlap(runner: WarmRunner, play: Player) -> None:
     there = play.root / "there"
     there.mkdir()
     wait = f'- shell: "touch {there}/$$; while [ $(ls {there} | wc -l) -lt 4 ]; do sleep 0.1; done"'
-    ends = await asyncio.gather(*(play(runner, wait, timeout=120.0) for _ in range(4)))
+    ends = await asyncio.gather(*(play(runner, wait, timeout=600.0) for _ in range(4)))
     assert [end.exit_code for end, _ in ends] == [0] * 4
     assert runner.warm_runs == 4
 
@@ -39,7 +41,7 @@ async def test_a_dead_parent_is_replaced_and_no_run_is_lost(runner: WarmRunner, 
     os.kill(first.pid, signal.SIGKILL)
     end, _ = await play(runner)
     assert end.exit_code == 0
-    assert await runner.parent().wait_ready(60)
+    assert await runner.parent().wait_ready(120)
     end, _ = await play(runner)
     assert (end.exit_code, runner.warm_runs) == (0, 1)
     assert runner.parent() is not first
@@ -47,10 +49,20 @@ async def test_a_dead_parent_is_replaced_and_no_run_is_lost(runner: WarmRunner, 
 
 async def test_a_parent_that_does_not_answer_is_replaced(runner: WarmRunner, play: Player) -> None:
     first = runner.parent()
+    lose_patience(runner)
     os.kill(first.pid, signal.SIGSTOP)
     end, _ = await play(runner)
     assert (end.exit_code, runner.warm_runs) == (0, 0)
     assert runner.parent() is not first
+
+
+async def test_who_waits_for_an_answer_is_told_when_there_will_be_none(runner: WarmRunner) -> None:
+    parent = runner.parent()
+    os.kill(parent.pid, signal.SIGSTOP)
+    asking = asyncio.create_task(parent.answers(3600))
+    await asyncio.sleep(0)
+    os.kill(parent.pid, signal.SIGKILL)
+    assert not await asyncio.wait_for(asking, PATIENCE)
 
 
 async def test_a_change_of_what_is_in_memory_starts_a_fresh_parent(
@@ -70,7 +82,7 @@ async def test_a_change_of_what_is_in_memory_starts_a_fresh_parent(
 
 
 async def test_a_parent_is_recycled_after_enough_runs(play: Player) -> None:
-    runner = WarmRunner(environment(), 1, limits=Limits(runs=1))
+    runner = WarmRunner(environment(), 1, limits=replace(PATIENT, runs=1))
     await runner.start()
     first = runner.parent()
     try:
@@ -124,7 +136,7 @@ async def test_another_version_of_ansible_runs_cold(play: Player, monkeypatch: p
     runner = WarmRunner(environment(ANSIBLE_CALLBACKS_ENABLED="x", PATH="/usr/bin:/bin"), 1)
     monkeypatch.setitem(runner._common, "PATH", "/nonexistent")
     await runner.start()
-    assert not await runner.parent().wait_ready(60)
+    assert not await runner.parent().wait_ready(120)
     end, _ = await play(runner)
     assert (end.exit_code, runner.warm_runs) == (0, 0)
     await runner.stop()

@@ -24,7 +24,7 @@ _ATTEMPTS = 5
 _TAIL_LINES = 15
 # Enough for what ends politely. The API server takes its time over that, and the data is thrown away in any case.
 _GRACE_SECONDS = 0.3
-_REAP_SECONDS = 5.0
+_REAP_SECONDS = 30.0  # a kill takes its time on a busy machine
 
 
 @dataclass

@@ -6,7 +6,6 @@ keys, tokens, policy. From then on the supervisor is on its own.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import select
@@ -63,10 +62,16 @@ def launch(layout: Layout, *, kwok: bool, audit: bool, keep: bool, detached: boo
 
 
 def end_supervisor(process: Supervisor) -> None:
-    """Ask it to end and collect it. What it leaves (it may hang, or be in the background) is for `teardown`."""
+    """Ask it to end, end it where it hangs, and collect it: Popen warns of a child that nobody has waited for.
+
+    What it leaves (it may be in the background) is for `teardown`.
+    """
     process.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
+    try:
         process.wait(timeout=_EXIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
     if process.stdin is not None:
         process.stdin.close()
 

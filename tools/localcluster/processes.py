@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+_KILLED_SECONDS = 30.0  # a kill takes its time on a busy machine
+
 MARK = "LOCALCLUSTER_DIRECTORY"  # in the environment of every process of a cluster: its directory
 
 _PR_SET_PDEATHSIG = 1
@@ -119,7 +121,7 @@ def marked(directory: Path) -> list[Identity]:
 def end(identities: Iterable[Identity], *, grace: float) -> list[Identity]:
     """Terminate, wait up to `grace` seconds, then kill. Returns what is still alive after that (nothing, normally)."""
     alive = [identity for identity in identities if identity.alive()]
-    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
+    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, _KILLED_SECONDS)):
         for identity in alive:
             identity.signal(number)
         alive = wait_gone(alive, seconds)

@@ -29,8 +29,9 @@ class Limits:
     """When a parent is replaced: after so many runs, or with so much memory (bytes).
 
     ``parents``: how many there are at most, successors and those that end after their last run aside; ``start``:
-    seconds that runs wait for one that starts; ``boot``: seconds after which one that starts is given up; ``failures``:
-    how many in a row may fail to start, before it is left for ``retry`` seconds.
+    seconds that runs wait for one that starts; ``boot``: seconds after which one that starts is given up; ``answer``:
+    seconds in which one answers; ``failures``: how many in a row may fail to start, before it is left for ``retry``
+    seconds.
     """
 
     runs: int = 2000
@@ -38,6 +39,7 @@ class Limits:
     parents: int = 3
     start: float = 15.0
     boot: float = 120.0
+    answer: float = 1.0
     failures: int = 3
     retry: float = 600.0
 
@@ -60,7 +62,7 @@ class Parents:
 
     def __init__(self, make: Make, limits: Limits) -> None:
         self._make = make
-        self._limits = limits
+        self.limits = limits
         self._places: dict[Configuration, Place] = {}
         self._leaving: set[WarmParent] = set()
         self._asked: dict[Configuration, int] = {}
@@ -89,7 +91,7 @@ class Parents:
             self._fill(place)
             return None
         parent = place.parent
-        if parent.state is State.STARTING and not await parent.wait_ready(self._limits.start - parent.age):
+        if parent.state is State.STARTING and not await parent.wait_ready(self.limits.start - parent.age):
             self._give_up_at_length(place, parent)
             return None
         if not self._is_fresh(place, parent) or not await self._answers(place, parent):
@@ -110,7 +112,7 @@ class Parents:
         if place is None:
             for other in [other for other in self._places if configuration.succeeds(other)]:
                 self._leave(self._places[other])
-            if len(self._places) >= self._limits.parents:
+            if len(self._places) >= self.limits.parents:
                 oldest = min(self._places.values(), key=lambda place: place.used)
                 if self._asked.get(configuration, 0) <= oldest.used:
                     self._note(configuration, now)
@@ -142,7 +144,7 @@ class Parents:
         return parent
 
     def _give_up_at_length(self, place: Place, parent: WarmParent) -> None:
-        if parent.state is State.STARTING and parent.age > self._limits.boot:
+        if parent.state is State.STARTING and parent.age > self.limits.boot:
             log.warning("a warm parent is not ready after a long time", seconds=round(parent.age))
             self._retire(parent)
             self._fail(place)
@@ -164,7 +166,7 @@ class Parents:
             place.not_before = time.monotonic() + min(2.0 ** (place.stale - 2), _LONGEST_DELAY)
 
     async def _answers(self, place: Place, parent: WarmParent) -> bool:
-        if await parent.answers():
+        if await parent.answers(self.limits.answer):
             return True
         if parent.state is State.READY:
             log.warning("the warm parent does not answer, another starts")
@@ -181,14 +183,14 @@ class Parents:
         """Without it, one that hangs is noticed by the next run, and its own runs may leave no room for any."""
         while parent.state in {State.READY, State.RETIRED}:
             await asyncio.sleep(_BEAT_SECONDS)
-            if parent.busy and not await parent.answers():
+            if parent.busy and not await parent.answers(self.limits.answer):
                 log.warning("a warm parent with runs does not answer", pid=parent.pid)
                 self.abandon(parent)
         del self._watches[parent]
 
     def _recycle(self, place: Place, parent: WarmParent) -> None:
         """A successor starts beside a parent that has served long enough, and takes over when it is ready."""
-        worn = parent.runs >= self._limits.runs or parent.memory > self._limits.memory
+        worn = parent.runs >= self.limits.runs or parent.memory > self.limits.memory
         if worn and place.successor is None and parent is place.parent:
             place.successor = self._spawn(place)
 
@@ -217,12 +219,12 @@ class Parents:
 
     def _fail(self, place: Place) -> None:
         place.failures += 1
-        if place.failures >= self._limits.failures:
+        if place.failures >= self.limits.failures:
             self._despair(place, "warm parents end before they are ready")
 
     def _despair(self, place: Place, reason: str) -> None:
         place.failures = 0
-        place.not_before = time.monotonic() + self._limits.retry
+        place.not_before = time.monotonic() + self.limits.retry
         if reason not in self._reasons:
             self._reasons.add(reason)
             log.warning("runs go cold, each in processes of its own", reason=reason)

@@ -26,7 +26,6 @@ from ansible_operator.telemetry.logs import get_logger
 log = get_logger("warm")
 
 _ROOM_FOR_MARKER = "-" * 64  # worker.marker.PLACEHOLDER
-_PONG_SECONDS = 1.0
 _FORK_SECONDS = 10.0
 _END_SECONDS = 5.0
 SOURCES = "sources.json"
@@ -145,8 +144,8 @@ class WarmParent:
             await asyncio.wait_for(self._decided.wait(), max(0.0, seconds))
         return self.state is State.READY
 
-    async def answers(self, seconds: float = _PONG_SECONDS) -> bool:
-        """Whether it answers a ping, by default within a second."""
+    async def answers(self, seconds: float) -> bool:
+        """Whether it answers a ping in that time."""
         try:
             if self._pong is None:
                 self._channel.send({"op": "ping"})
@@ -190,6 +189,11 @@ class WarmParent:
             self._children[ident] = process
         return process
 
+    def _note_pong(self) -> None:
+        if self._pong is not None and not self._pong.done():
+            self._pong.set_result(None)
+        self._pong = None
+
     def _note_idle(self) -> None:
         if not self._starting and not self._children:
             self._idle.set()
@@ -203,9 +207,7 @@ class WarmParent:
                 self._to(State.UNFIT)
             case "pong":
                 self.memory = message["memory"]
-                if self._pong is not None and not self._pong.done():
-                    self._pong.set_result(None)
-                self._pong = None
+                self._note_pong()
             case "started":
                 self._settle(message["ident"], message["pid"])
             case "refused":
@@ -265,6 +267,7 @@ class WarmParent:
         self._children.clear()
         self._note_idle()
         self._to(State.ENDED)
+        self._note_pong()  # there will be none
 
     def retire(self, patience: float | None = None) -> None:
         """No new runs; end when the last one is over. With ``patience``, at once if no ping is answered so long (s)."""

@@ -20,12 +20,6 @@ HOST = "127.0.0.1"
 Told = list[tuple[str, str, str]]
 
 
-def free_port() -> int:
-    with socket.create_server((HOST, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
     """A server with /ok, /no, and a watch that breaks off."""
@@ -45,9 +39,8 @@ async def port() -> AsyncIterator[int]:
     application.router.add_get("/watch", breaks_off)
     runner = web.AppRunner(application)
     await runner.setup()
-    number = free_port()
-    await web.TCPSite(runner, HOST, number).start()
-    yield number
+    await web.TCPSite(runner, HOST, 0).start()
+    yield runner.addresses[0][1]
     await runner.cleanup()
 
 
@@ -88,12 +81,14 @@ async def test_an_answer_is_told_with_its_status(session: aiohttp.ClientSession,
 
 async def test_no_answer_is_told_as_an_error(session: aiohttp.ClientSession) -> None:
     told: Told = []
-    asked = client(session, free_port(), told)
-    with pytest.raises(ApiError):
-        await asked.request("GET", "/ok")
-    with pytest.raises(ApiError):
-        async for _ in asked.watch("/watch", {}, 5):
-            pass
+    with socket.socket() as closed:  # bound and not listening: refused at once
+        closed.bind((HOST, 0))
+        asked = client(session, closed.getsockname()[1], told)
+        with pytest.raises(ApiError):
+            await asked.request("GET", "/ok")
+        with pytest.raises(ApiError):
+            async for _ in asked.watch("/watch", {}, 60):
+                pass
     assert [code for _, _, code in told] == ["<error>", "<error>"]
 
 
@@ -101,9 +96,9 @@ async def test_a_watch_is_told_once_however_it_ends(session: aiohttp.ClientSessi
     told: Told = []
     asked = client(session, port, told)
     with pytest.raises(ApiError):
-        async for _ in asked.watch("/watch", {}, 5):
+        async for _ in asked.watch("/watch", {}, 60):
             pass
     with pytest.raises(Forbidden):
-        async for _ in asked.watch("/no", {}, 5):
+        async for _ in asked.watch("/no", {}, 60):
             pass
     assert [(method, code) for _, method, code in told] == [("GET", "200"), ("GET", "403")]

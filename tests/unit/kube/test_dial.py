@@ -14,7 +14,7 @@ from ansible_operator.kube.dial import dial
 from ansible_operator.proxy.certificates import make_certificates
 
 HOST = "127.0.0.1"
-SECONDS = 10.0
+SECONDS = 90.0
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from ansible_operator.kube.leadership import Leadership
 from ansible_operator.kube.lease import Election, LeaderElector
 from ansible_operator.model.errors import StartError
 from ansible_operator.model.gvk import ObjectKey
+from tests.support.waiting import PATIENCE
 
 KUBECONFIG = """
 apiVersion: v1
@@ -43,8 +44,8 @@ async def test_an_election_that_breaks_counts_as_a_lease_that_is_lost(
     monkeypatch.setattr(module.LeaderElector, "hold", broken)
     taking_part = leadership(tmp_path)
     taking_part.start()
-    await asyncio.wait_for(taking_part.won(), 10)
-    await asyncio.wait_for(taking_part.lost.wait(), 10)
+    await asyncio.wait_for(taking_part.won(), PATIENCE)
+    await asyncio.wait_for(taking_part.lost.wait(), PATIENCE)
     await taking_part.stop()
     assert "leader election has ended by a fault" in capsys.readouterr().out
 
@@ -56,7 +57,7 @@ async def test_an_election_that_breaks_before_there_is_a_leader_ends_the_start(
     taking_part = leadership(tmp_path)
     taking_part.start()
     with pytest.raises(StartError, match="leader election has ended"):
-        await asyncio.wait_for(taking_part.won(), 10)
+        await asyncio.wait_for(taking_part.won(), PATIENCE)
     await taking_part.stop()
 
 
@@ -65,4 +66,4 @@ async def test_without_credentials_there_is_no_waiting_for_a_lease(tmp_path: Pat
     (tmp_path / "kubeconfig").unlink()
     taking_part.start()
     with pytest.raises(StartError):
-        await asyncio.wait_for(taking_part.won(), 10)
+        await asyncio.wait_for(taking_part.won(), PATIENCE)

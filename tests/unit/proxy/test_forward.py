@@ -383,7 +383,7 @@ async def test_a_client_that_takes_nothing_holds_up_nobody_and_is_not_buffered_f
         before = -1
         while sent > before:  # until nothing more is taken
             before = sent
-            assert (await asyncio.wait_for(proxy.send("GET /healthz"), 5))[1] == b"{}"
+            assert (await asyncio.wait_for(proxy.send("GET /healthz"), SECONDS))[1] == b"{}"
             await asyncio.sleep(0.2)
         assert sent < 64 * 2**20
         writer.transport.abort()

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from ansible_operator.proxy.certificates import make_certificates
 from tests.support.providers import Provider, serving
+from tests.support.waiting import PATIENCE
 
 MODULE = Path(__file__).parents[3] / "roles" / "aitask" / "library" / "aitask_http.py"
 CANARY = "canary-4f1c9a"
@@ -27,7 +27,8 @@ def provider() -> Iterator[Provider]:
 def ask(url: str, **arguments: Any) -> dict[str, Any]:
     """The module's result; the process must have ended."""
     given = json.dumps({"ANSIBLE_MODULE_ARGS": {"url": url, **arguments}})
-    done = subprocess.run([sys.executable, str(MODULE)], input=given, capture_output=True, text=True, check=False)
+    program = [sys.executable, str(MODULE)]
+    done = subprocess.run(program, input=given, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert CANARY not in done.stdout + done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -53,14 +54,12 @@ def test_a_redirect_is_not_followed(provider: Provider) -> None:
 
 
 def test_an_answer_that_drips_ends_at_the_deadline_and_so_does_the_process(provider: Provider) -> None:
-    began = time.monotonic()
     done = ask(f"{provider.url}/drip", seconds=1)
     assert (done["status"], done["error"]) == (0, "no answer within 1 s")
-    assert time.monotonic() - began < 10
 
 
 def test_a_huge_answer_is_cut_and_takes_no_memory(provider: Provider) -> None:
-    done = ask(f"{provider.url}/huge", seconds=10)
+    done = ask(f"{provider.url}/huge", seconds=60)
     assert (done["status"], done["cut"], len(done["body"])) == (200, True, 65536)
     small, huge = peak(f"{provider.url}/api/v1/query?query=up"), peak(f"{provider.url}/huge")
     assert huge < small + 20_000, "the answer has 50 MB"
@@ -68,7 +67,7 @@ def test_a_huge_answer_is_cut_and_takes_no_memory(provider: Provider) -> None:
 
 def peak(url: str) -> int:
     """The most memory that the module takes, in KiB."""
-    given = json.dumps({"ANSIBLE_MODULE_ARGS": {"url": url, "seconds": 10}})
+    given = json.dumps({"ANSIBLE_MODULE_ARGS": {"url": url, "seconds": 60}})
     code = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)"
     code += "; print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     program = [sys.executable, "-c", code, sys.executable, str(MODULE)]
@@ -82,7 +81,7 @@ def test_a_server_that_repeats_the_token_does_not_get_it_into_the_result(provide
 
 
 def test_nobody_there_is_no_answer() -> None:
-    done = ask("http://127.0.0.1:9", seconds=2, tries=2, pause=0)
+    done = ask("http://127.0.0.1:9", seconds=60, tries=2, pause=0)
     assert (done["status"], done["tries"]) == (0, 2)
     assert "refused" in done["error"]
 

@@ -35,7 +35,7 @@ class FakeParent:
     def changed(self) -> str | None:
         return self.stale
 
-    async def answers(self) -> bool:
+    async def answers(self, seconds: float) -> bool:
         return not self.silent
 
     async def wait_ready(self, seconds: float) -> bool:

@@ -17,15 +17,14 @@ from ansible_operator.telemetry import endpoints
 from ansible_operator.telemetry.endpoints import Endpoint
 from ansible_operator.telemetry.metrics import Metrics
 from ansible_operator.telemetry.user_metrics import UserMetrics, user_metrics
+from localcluster.ports import free_port
 
 HOST = "127.0.0.1"
 
 
 @pytest.fixture
 def port() -> int:
-    with socket.create_server((HOST, 0)) as server:
-        number: int = server.getsockname()[1]
-        return number
+    return free_port()
 
 
 Get = Callable[..., Awaitable[tuple[int, str]]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 from pathlib import Path
 
@@ -14,15 +13,15 @@ from ansible_operator.model.settings import Address
 from ansible_operator.proxy.certificates import make_certificates
 from ansible_operator.telemetry import endpoints
 from ansible_operator.telemetry.metrics import Metrics
+from localcluster.ports import free_port
+from tests.support.waiting import PATIENCE
 
 HOST = "127.0.0.1"
 
 
 @pytest.fixture
 def port() -> int:
-    with socket.create_server((HOST, 0)) as server:
-        number: int = server.getsockname()[1]
-        return number
+    return free_port()
 
 
 async def test_metrics_are_served_over_tls_and_not_in_the_clear(port: int, tmp_path: Path) -> None:
@@ -46,7 +45,7 @@ async def test_the_loop_goes_on_while_a_page_is_made(port: int, monkeypatch: pyt
 
     def slowly(_registry: object) -> bytes:
         """Ends only when the loop has done something meanwhile."""
-        asyncio.run_coroutine_threadsafe(done.wait(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(done.wait(), loop).result(PATIENCE)
         return b"page"
 
     monkeypatch.setattr(endpoints.exposition, "choose_encoder", lambda _accept: (slowly, "text/plain"))
@@ -56,7 +55,7 @@ async def test_the_loop_goes_on_while_a_page_is_made(port: int, monkeypatch: pyt
         async with aiohttp.ClientSession() as session:
             asking = asyncio.create_task(session.get(f"http://{HOST}:{port}/metrics"))
             loop.call_later(0.2, done.set)
-            async with await asyncio.wait_for(asking, 5) as response:
+            async with await asyncio.wait_for(asking, PATIENCE) as response:
                 assert await response.text() == "page"
     finally:
         await endpoint.stop()

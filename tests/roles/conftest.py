@@ -15,8 +15,8 @@ import pytest
 
 from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab, wait_for
 
-# The rules are part of the role and are imported from there.
-sys.path.insert(0, str(ROOT / "roles" / "aitask"))
+# The rules and modules are part of the role and are imported from there.
+sys.path[:0] = [str(ROOT / "roles" / "aitask"), str(ROOT / "roles" / "aitask" / "library")]
 
 
 @pytest.fixture(scope="session")

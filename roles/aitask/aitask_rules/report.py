@@ -8,6 +8,7 @@ from typing import Any
 
 from .events import about_task
 from .memory import condition_of, merge_conditions, note, parse_state, render_status, status_patch
+from .metrics import measured
 from .model import Condition, Spec, State, Target, Task
 from .proposal import how_to_answer
 from .values import format_time, go_duration, items, mapping, parse_time, whole
@@ -32,6 +33,9 @@ class Pass:
     time_scale: float
     min_pod_age: float
     require_guard: bool
+    operator_namespace: str
+    ledger: str
+    """Name of the ConfigMap, there."""
     reads: Mapping[str, Any]
 
     @property
@@ -87,6 +91,8 @@ def open_pass(world: Mapping[str, Any]) -> Pass:
         time_scale=float(world.get("time_scale") or 1),
         min_pod_age=float(world.get("min_pod_age", 60)) * float(world.get("time_scale") or 1),
         require_guard=world.get("require_guard") is not False,
+        operator_namespace=str(world.get("operator_namespace", "")),
+        ledger=str(world.get("ledger", "aitask-ledger")),
         reads=mapping(world.get("reads")),
     )
 
@@ -122,6 +128,9 @@ def conclude(
         "status": status_patch(here.old, status),
         "events": [*ending.events, *news, *_transition(here, ready)],
         "requeue": "" if ending.waits_for_event else go_duration(_next_time(here, spec, state, ending.wait)),
+        "metrics": measured(
+            here.state.last_action, here.old_condition("ActionPermitted"), state, told, here.reads
+        ),
         "summary": _summary(here, status),
     }
 

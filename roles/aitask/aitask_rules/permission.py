@@ -14,10 +14,6 @@ from .rails import OBSERVE, OFF
 from .report import Pass
 from .values import go_duration, items, mapping, one_line, parse_time, time_of_day
 
-ACT_SECONDS = 60.0
-"""How long an act takes one of the places of limits.maxConcurrentActions: about the time in which its effect begins to
-be seen. A place that a crash left is free after it."""
-
 
 def settings_of(reads: Mapping[str, Any]) -> Mapping[str, Any]:
     """The result of the task that read the operator's configuration, whichever did in this pass."""
@@ -78,7 +74,7 @@ def question(here: Pass, wish: Wish, act: Act) -> dict[str, Any]:
     return {
         "act": act.id,
         "task": f"{here.task.namespace}/{here.task.name}",
-        "seconds": ACT_SECONDS * scale,
+        "seconds": here.act_seconds,
         "hour": wish.hour,
         "concurrent": rails.concurrent,
         "hourly": rails.hourly,

@@ -36,6 +36,8 @@ class Pass:
     operator_namespace: str
     ledger: str
     """Name of the ConfigMap, there."""
+    act_seconds: float
+    """How long an act has its place in it."""
     reads: Mapping[str, Any]
 
     @property
@@ -93,6 +95,7 @@ def open_pass(world: Mapping[str, Any]) -> Pass:
         require_guard=world.get("require_guard") is not False,
         operator_namespace=str(world.get("operator_namespace", "")),
         ledger=str(world.get("ledger", "aitask-ledger")),
+        act_seconds=float(world.get("act_seconds", 60)) * float(world.get("time_scale") or 1),
         reads=mapping(world.get("reads")),
     )
 

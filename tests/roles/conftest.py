@@ -69,7 +69,7 @@ def lab(space: Lab) -> Lab:
 
 @pytest.fixture
 def write_configuration(space: Lab) -> Iterator[Callable[[Any], None]]:
-    """Write the operator's configuration, a text or what is added to RELAXED; what stood there comes back at the end."""
+    """Write the operator's configuration, a text or what is added to RELAXED; what stood there comes back."""
     meta = {"name": "aitask-operator-config", "namespace": ACCOUNT[0]}
     shipped = json.loads(space.kubectl("get", "configmap", meta["name"], "-n", meta["namespace"], "-o", "json"))["data"]
 

@@ -10,7 +10,11 @@ _RESULTS = ("Succeeded", "Failed", "DryRun")
 
 
 def measured(
-    before: Mapping[str, Any], permitted: Mapping[str, Any], state: State, told: list[Condition], reads: Mapping[str, Any]
+    before: Mapping[str, Any],
+    permitted: Mapping[str, Any],
+    state: State,
+    told: list[Condition],
+    reads: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     """`before` is lastAction and `permitted` the condition ActionPermitted as the pass found them."""
     found = []

@@ -1,10 +1,10 @@
 """The rails of the whole operator, as its configuration lays them: whether it acts, where, and how much at once.
 
-    mode: Active                        # Observe: everything but the act. Off: nothing, and no notification either
-    excludedNamespaces: [kube-*]        # left out: kube-* and the operator's own
-    allowedNamespaces: {team: shop}     # labels that the namespace of a task must have
-    limits: {maxConcurrentActions: 3, maxActionsPerHour: 30, maxActionsPerNamespacePerHour: 10}
-    storm: {percent: 30, minTasks: 5, cooldownSeconds: 600}
+mode: Active                        # Observe: everything but the act. Off: nothing, and no notification either
+excludedNamespaces: [kube-*]        # left out: kube-* and the operator's own
+allowedNamespaces: {team: shop}     # labels that the namespace of a task must have
+limits: {maxConcurrentActions: 3, maxActionsPerHour: 30, maxActionsPerNamespacePerHour: 10}
+storm: {percent: 30, minTasks: 5, cooldownSeconds: 600}
 """
 
 import re
@@ -78,7 +78,9 @@ def _excluded(raw: Mapping[str, Any], faults: list[str]) -> tuple[str, ...] | No
     if names is None:
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) and _PATTERN.fullmatch(name) for name in names):
-        faults.append("excludedNamespaces must be a list of names of namespaces; * stands for any letters, as in kube-*")
+        faults.append(
+            "excludedNamespaces must be a list of names of namespaces; * stands for any letters, as in kube-*"
+        )
         return None
     return tuple(names)
 

@@ -131,9 +131,7 @@ def conclude(
         "status": status_patch(here.old, status),
         "events": [*ending.events, *news, *_transition(here, ready)],
         "requeue": "" if ending.waits_for_event else go_duration(_next_time(here, spec, state, ending.wait)),
-        "metrics": measured(
-            here.state.last_action, here.old_condition("ActionPermitted"), state, told, here.reads
-        ),
+        "metrics": measured(here.state.last_action, here.old_condition("ActionPermitted"), state, told, here.reads),
         "summary": _summary(here, status),
     }
 

@@ -67,7 +67,9 @@ class LedgerObject:
     @property
     def acts(self) -> list[dict[str, str]]:
         """What is written down."""
-        found: list[dict[str, str]] = json.loads((self.data or {aitask_ledger.KEY: "{}"})[aitask_ledger.KEY]).get("acts", [])
+        found: list[dict[str, str]] = json.loads((self.data or {aitask_ledger.KEY: "{}"})[aitask_ledger.KEY]).get(
+            "acts", []
+        )
         return found
 
 

@@ -42,7 +42,9 @@ def test_everything_said_is_read() -> None:
     """
     rails = Rails("Observe", ("kube-system", "team-*"), {"example.com/aitask": "true"}, 1, 2, 3, 4, 5, 6)
     assert parse_config(text) == Config(rails=rails)
-    assert [rails.excludes(name, "own") for name in ("kube-system", "team-a", "own", "kube-x")] == [True, True] + [False] * 2
+    assert [rails.excludes(name, "own") for name in ("kube-system", "team-a", "own", "kube-x")] == [True, True] + [
+        False
+    ] * 2
 
 
 @pytest.mark.parametrize("mode", ["Off", '"Off"', "off", "no", "false"])
@@ -110,7 +112,9 @@ def test_off_does_nothing_at_all_and_goes_on_when_it_is_over() -> None:
 
 def test_off_is_also_for_the_notice_that_a_breach_is_over() -> None:
     world = World(action="notify", notify={"webhookRef": "main"})
-    world.configuration = yaml.safe_dump({"providers": {"webhook": {"main": {"url": "https://h", "allowedNamespaces": ["*"]}}}})
+    world.configuration = yaml.safe_dump(
+        {"providers": {"webhook": {"main": {"url": "https://h", "allowedNamespaces": ["*"]}}}}
+    )
     world.run(cpu="93m")
     world.configuration = f"mode: Off\n{world.configuration}"
     world.run(60, cpu="20m")
@@ -239,7 +243,7 @@ def test_a_storm_holds_acts_and_lets_notifications_be_told() -> None:
     ("data", "exists", "words"),
     [
         (None, False, "it is not there; bring it back: kubectl -n operator create configmap aitask-ledger"),
-        ({"ledger.json": "{"}, True, 'patch configmap aitask-ledger --type=merge -p \'{"data":null}\''),
+        ({"ledger.json": "{"}, True, "patch configmap aitask-ledger --type=merge -p '{\"data\":null}'"),
         ({"ledger.json": json.dumps({"acts": [{}]})}, True, "acts[0] must have id, task and until"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Many tasks that want to act at once, and an operator that is killed in between: the limits of the whole operator hold.
+"""Many tasks that want to act at once, and an operator that is killed in between: the limits of the operator hold.
 
 What was done is counted in the audit log, and compared with what the ledger of acts says was admitted.
 """
@@ -146,7 +146,7 @@ def held(scene: Scene) -> list[str]:
 
 
 def judge(scene: Scene) -> None:
-    """The acts in the audit log against what was admitted: each had its place, and there never were more than allowed."""
+    """The acts in the audit log against what was admitted: each had its place, and never were more under way."""
     ledger = scene.api.get(CONFIG_MAP, "aitask-ledger", scene.namespace)
     assert ledger is not None
     admitted = {act["id"]: moment(act["until"]) for act in json.loads(ledger["data"]["ledger.json"])["acts"]}

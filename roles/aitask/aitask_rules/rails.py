@@ -90,7 +90,6 @@ def _labels(raw: Mapping[str, Any], faults: list[str]) -> Mapping[str, str]:
     labels = mapping(raw.get("allowedNamespaces"))
     for name, value in labels.items():
         if not isinstance(name, str) or not _LABEL.fullmatch(name) or not isinstance(value, str) or len(value) > 63:
-            faults.append(
-                f"allowedNamespaces.{str(name)[:63]} must be a label and its value, a text; put true and numbers in quotes"
-            )
+            cure = "must be a label and its value, a text; put true and numbers in quotes"
+            faults.append(f"allowedNamespaces.{str(name)[:63]} {cure}")
     return labels

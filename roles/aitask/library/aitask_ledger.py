@@ -1,9 +1,9 @@
 #!/usr/bin/python
 """Asks the ledger of acts whether one more may be done, and writes it down before it is.
 
-The ledger is one ConfigMap for all tasks of an operator: `{acts: [{id, task, until}], stormUntil, storms, checkedAt}` as
-JSON. An act takes a place until `until`, so that a crash frees it, and counts for the hour that begins there: when it is
-done is not known, but not later. A write is guarded by the resourceVersion; nothing is admitted that was not written.
+The ledger is one ConfigMap for all tasks of an operator: `{acts: [{id, task, until}], stormUntil, storms, checkedAt}`
+as JSON. An act takes a place until `until`, so that a crash frees it, and counts for the hour that begins there: when
+it is done is not known, but not later. A write is guarded by the resourceVersion; what was not written is not admitted.
 All in one file, for a role's module_utils would make every module of every run slow.
 """
 
@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
 
@@ -165,7 +165,7 @@ def _time(raw: Any, name: str, latest: datetime | None) -> datetime:
     """A time that lies further ahead than any that is written (the clock was set back) counts as the latest such."""
     try:
         moment = datetime.fromisoformat(raw)
-        moment = moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
         raise LedgerError(f"{name} must be a time, as in 2026-01-31T10:00:00Z") from None
     return moment if latest is None else min(moment, latest)

@@ -1,12 +1,13 @@
 """Metrics that content reports: ``POST /metrics`` with the JSON that ``operator_sdk.util.osdk_metric`` sends.
 
-Bounded: at most ``MAX_SERIES`` series, a name with its labels; one more is refused, since one made of an object's name
-would never go away. ``labels`` is an addition to what the Go operator takes; all reports of one name have the same ones.
+Bounded: at most ``MAX_SERIES`` series (a name with its labels); one more is refused, since one made of an object's name
+would never go away. ``labels`` are an addition to what the Go operator takes; all reports of a name have the same ones.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ URL_VARIABLE = "ANSIBLE_OPERATOR_USER_METRICS_URL"
 """Environment variable by which ``osdk_metric`` finds the server."""
 
 MAX_SERIES = 1000
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 Labels = tuple[str, ...]
 """Names of labels, sorted."""
 
@@ -131,11 +133,14 @@ class UserMetrics:
 
 
 def _labels(given: Any) -> dict[str, str]:
-    """By name. What is no label is refused by the client when a series is made of it."""
+    """By name."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise ValueError("labels is not a map; send names and their values, such as {result: failed}")
+    for name in given:
+        if not _LABEL.fullmatch(str(name)) or str(name).startswith("__"):
+            raise ValueError(f"{name!r} is not the name of a label; use letters, digits and _, and no digit first")
     return {str(name): str(value) for name, value in sorted(given.items(), key=lambda item: str(item[0]))}
 
 

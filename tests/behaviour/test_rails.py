@@ -41,15 +41,6 @@ KILLED_AFTER = (1, 4)
 PATIENCE = 400
 
 
-def own_rails(lab: Lab, api: Api, settings: Any) -> None:
-    """A configuration and a ledger in the namespace of the lab, which the shipped account may use there."""
-    data = {"config.yaml": json.dumps(settings)}
-    api.create(CONFIG_MAP, CONFIG_MAP.object("aitask-operator-config", lab.namespace, data=data))
-    api.create(CONFIG_MAP, CONFIG_MAP.object("aitask-ledger", lab.namespace))
-    lab.kubectl("create", "role", "rails", "--verb=get,update", "--resource=configmaps")
-    lab.kubectl("create", "rolebinding", "rails", "--role=rails", f"--serviceaccount={':'.join(ACCOUNT)}")
-
-
 def project(directory: Path, label: str, namespace: str) -> None:
     """As shipped, but for the place of its rails, and how long an act takes."""
     path = write_project(directory / "project", label) / "watches.yaml"
@@ -67,7 +58,7 @@ def crowd(space: Lab, api: Api, audit: AuditLog, tmp_path: Path) -> Iterator[Sce
     """Many Deployments of one pod each, settled."""
     scene = Scene(space, api, audit, space.namespace)
     scene.patience = PATIENCE
-    own_rails(space, api, SETTINGS)
+    space.own_rails(SETTINGS)
     project(tmp_path, scene.label, space.namespace)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda name: deploy(scene, name), names()))

@@ -136,7 +136,7 @@ def test_all_reports_of_a_name_have_the_same_labels(labels: Any, words: str) -> 
 @pytest.mark.parametrize("labels", [{"a-b": "1"}, {"": "1"}, {"__name__": "x"}, {"le": "1"}])
 def test_what_is_no_name_of_a_label_is_refused_and_leaves_nothing(labels: dict[str, str]) -> None:
     metrics = UserMetrics(CollectorRegistry())
-    with pytest.raises(ValueError, match="name|label|[Rr]eserved"):
+    with pytest.raises(ValueError, match=r"name|label|[Rr]eserved"):
         metrics.report({"name": "x", "labels": labels, "histogram": {}})
     metrics.report({"name": "x", "labels": {"a": "1"}, "gauge": {"set": 1}})
 

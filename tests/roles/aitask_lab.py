@@ -84,6 +84,16 @@ class Lab:
         self.apply({"apiVersion": "aiops.example.com/v1", "kind": "AITask", "metadata": {"name": name}, "spec": full})
         return name
 
+    def own_rails(self, settings: Any) -> None:
+        """A configuration and a ledger in this namespace, which the operator's account may use here as it may in its
+        own; they are used by a role whose `aitask_operator_namespace` is this one."""
+        metadata, kind = {"name": "aitask-operator-config"}, {"apiVersion": "v1", "kind": "ConfigMap"}
+        self.apply({**kind, "metadata": metadata, "data": {"config.yaml": json.dumps(settings)}})
+        self.apply({**kind, "metadata": {"name": "aitask-ledger"}})
+        self.kubectl("create", "role", "rails", "--verb=get,update", "--resource=configmaps")
+        account = f"--serviceaccount={':'.join(ACCOUNT)}"
+        self.kubectl("create", "rolebinding", "rails", "--role=rails", account)
+
     def pods(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self.kubectl("get", "pods", "-l", "app=web", "-o", "json"))["items"]
         return found

@@ -15,22 +15,37 @@ import pytest
 
 from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab, wait_for
 
-# The rules are part of the role and are imported from there.
-sys.path.insert(0, str(ROOT / "roles" / "aitask"))
+# The rules and modules are part of the role and are imported from there.
+sys.path[:0] = [str(ROOT / "roles" / "aitask"), str(ROOT / "roles" / "aitask" / "library")]
+
+
+RELAXED = {"limits": {"maxConcurrentActions": 1000, "maxActionsPerHour": 1000}, "storm": {"percent": 100}}
+"""Limits of the whole operator, so that tests that have nothing to do with each other do not hold each other."""
+
+
+def configuration_of(config: Any) -> dict[str, Any]:
+    """The operator's configuration, to be applied as it was made: a patch would make it somebody else's, and the next
+    apply a conflict."""
+    data = {"config.yaml": config if isinstance(config, str) else json.dumps(config)}
+    meta = {"name": "aitask-operator-config", "namespace": ACCOUNT[0]}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
 
 
 @pytest.fixture(scope="session")
 def installed(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All of config/default and the stand-in for metrics-server; the kubeconfig of the operator's account."""
 
-    def kubectl(*arguments: str) -> bool:
+    def kubectl(*arguments: str, manifest: Any = None) -> bool:
         command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), *arguments]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        text = None if manifest is None else json.dumps(manifest).encode()
+        return subprocess.run(command, input=text, capture_output=True, check=False).returncode == 0
 
     for directory in ("crd", "testing", "default"):
         wait_for(lambda d=directory: kubectl("apply", "--server-side", "-k", str(ROOT / "config" / d)))  # type: ignore[misc]
     for resource in ("aitasks.aiops.example.com", "pods.metrics.k8s.io"):
         wait_for(lambda r=resource: kubectl("get", r, "-A"))  # type: ignore[misc]
+    relaxed = configuration_of(RELAXED)
+    wait_for(lambda: kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=relaxed))
     path = tmp_path_factory.mktemp("operator") / "kubeconfig"
     made: Path = cluster.service_account_kubeconfig(*ACCOUNT, path)
     return made
@@ -62,16 +77,13 @@ def lab(space: Lab) -> Lab:
 
 @pytest.fixture
 def write_configuration(space: Lab) -> Iterator[Callable[[Any], None]]:
-    """Write the operator's configuration, a text or what becomes one; what is shipped comes back at the end."""
-    meta = {"name": "aitask-operator-config", "namespace": ACCOUNT[0]}
-    shipped = json.loads(space.kubectl("get", "configmap", meta["name"], "-n", meta["namespace"], "-o", "json"))["data"]
+    """Write the operator's configuration, a text or what is added to RELAXED; what stood there comes back."""
+    get = ("get", "configmap", "aitask-operator-config", "-n", ACCOUNT[0], "-o", "json")
+    shipped = json.loads(space.kubectl(*get))["data"]
 
     def write(config: Any) -> None:
-        # By apply, as it was made: a patch would make it somebody else's, and the next apply a conflict.
-        data = {"config.yaml": config if isinstance(config, str) else json.dumps(config)}
-        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
-        apply = ("apply", "--server-side", "--force-conflicts", "-n", meta["namespace"], "-f", "-")
-        space.kubectl(*apply, manifest=manifest)
+        manifest = configuration_of(config if isinstance(config, str) else {**RELAXED, **config})
+        space.kubectl("apply", "--server-side", "--force-conflicts", "-n", ACCOUNT[0], "-f", "-", manifest=manifest)
 
     yield write
     write(shipped["config.yaml"])

@@ -142,9 +142,9 @@ def test_only_an_approver_may_approve(space: Lab) -> None:
 
 def test_the_operator_has_no_wildcard_and_reads_no_secret_but_that_of_its_providers(space: Lab) -> None:
     roles = [found for found in rendered(space, "default") if found["kind"] in ("ClusterRole", "Role")]
-    names = ("manager-role", "leader-election-role", "providers-role", "templates-role")
+    names = ("manager-role", "leader-election-role", "providers-role", "ledger-role", "templates-role")
     own = [found for found in roles if found["metadata"]["name"].endswith(names)]
-    assert len(own) == 4
+    assert len(own) == 5
     for rule in [rule for found in own for rule in found["rules"]]:
         assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"]
         if "secrets" in rule["resources"]:
@@ -160,6 +160,11 @@ def test_the_operator_has_no_wildcard_and_reads_no_secret_but_that_of_its_provid
     for verb, what, answer in (
         ("get", "secrets/aitask-operator-providers", "yes"),
         ("get", "configmaps/aitask-operator-config", "yes"),
+        ("get", "configmaps/aitask-ledger", "yes"),
+        ("update", "configmaps/aitask-ledger", "yes"),
+        ("patch", "configmaps/aitask-ledger", "no"),
+        ("delete", "configmaps/aitask-ledger", "no"),
+        ("create", "configmaps", "no"),
         ("get", "secrets/another", "no"),
         ("list", "secrets", "no"),
         ("list", "configmaps", "no"),

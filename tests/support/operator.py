@@ -283,14 +283,19 @@ class OperatorProcess:
 
     def metric(self, name: str, /, **labels: str) -> float:
         """The value of one series."""
-        status, text = _get(f"http://127.0.0.1:{self.metrics_port}/metrics")
-        assert status == 200, text
+        text = self.metrics_page()
         samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
         values = [sample.value for sample in samples if sample.name == name and sample.labels == labels]
         assert values, f"no series {name} {labels}; there are:\n" + "\n".join(
             f"{sample.name} {sample.labels}" for sample in samples if sample.name == name
         )
         return float(values[0])
+
+    def metrics_page(self) -> str:
+        """What a server that scrapes sees."""
+        status, text = _get(f"http://127.0.0.1:{self.metrics_port}/metrics")
+        assert status == 200, text
+        return text
 
     def run_directory(self, api_version: str, kind: str, namespace: str, name: str) -> Path:
         """The private data directory of an object."""

@@ -6,7 +6,16 @@ what its reads need to know.
 """
 
 from .passes import plan_pass, report_failure
+from .permission import asks_for_labels
 from .providers import bearer_token, find_provider, query_url
 from .target import pod_selectors
 
-__all__ = ["bearer_token", "find_provider", "plan_pass", "pod_selectors", "query_url", "report_failure"]
+__all__ = [
+    "asks_for_labels",
+    "bearer_token",
+    "find_provider",
+    "plan_pass",
+    "pod_selectors",
+    "query_url",
+    "report_failure",
+]

@@ -1,5 +1,6 @@
 """The configuration of the operator: the key `config.yaml` of one ConfigMap in the operator's own namespace.
 
+    mode: Active
     requireGuard: true
     providers:
       prometheus:
@@ -24,6 +25,9 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from .fields import part as _part
+from .fields import unknown as _unknown
+from .rails import FIELDS, Rails, parse_rails
 from .values import mapping
 
 KEY = "config.yaml"
@@ -60,6 +64,7 @@ class Config:
     """Whether nothing but observation is done on a cluster without the admission guard."""
     prometheus: Mapping[str, Provider] = field(default_factory=dict)
     webhook: Mapping[str, Provider] = field(default_factory=dict)
+    rails: Rails = field(default_factory=Rails)
 
     def provider(self, kind: str, name: str, namespace: str) -> Provider | None:
         """None for one that is not there and for one that is closed to this namespace: nobody can probe for names."""
@@ -92,16 +97,17 @@ def parse_config(text: str | None) -> Config:
     faults: list[str] = []
     if not isinstance(raw, Mapping):
         raise ConfigError(f"{KEY} must be a mapping of fields to values")
-    _unknown(raw, ("requireGuard", "providers"), "", faults)
+    _unknown(raw, ("requireGuard", "providers", *FIELDS), "", faults)
     guard = raw.get("requireGuard", True)
     if not isinstance(guard, bool):
         faults.append("requireGuard must be true or false")
     providers = _part(raw, "providers", "", faults)
     _unknown(providers, KINDS, "providers.", faults)
     known = {kind: _providers(providers, kind, faults) for kind in KINDS}
+    rails = parse_rails(raw, faults)
     if faults:
         raise ConfigError("; ".join(faults))
-    return Config(guard is True, known["prometheus"], known["webhook"])
+    return Config(guard is True, known["prometheus"], known["webhook"], rails)
 
 
 class _Loader(yaml.SafeLoader):
@@ -194,16 +200,3 @@ def _namespaces(raw: Mapping[str, Any], where: str, faults: list[str]) -> frozen
         faults.append(f'{where}allowedNamespaces must be a list of names of namespaces, or ["*"] for all')
         return frozenset()
     return frozenset(names)
-
-
-def _part(raw: Mapping[str, Any], name: str, where: str, faults: list[str]) -> Mapping[str, Any]:
-    value = raw.get(name)
-    if value is not None and not isinstance(value, Mapping):
-        faults.append(f"{where}{name} must be a mapping")
-    return mapping(value)
-
-
-def _unknown(raw: Mapping[str, Any], known: tuple[str, ...], where: str, faults: list[str]) -> None:
-    for name in raw:
-        if name not in known:
-            faults.append(f"{where}{str(name)[:63]} is not known; known are {', '.join(known)}")

@@ -22,6 +22,8 @@ _CONTENDING = {
     "Permitted", "Cooldown", "HourlyLimit", "GlobalLimit", "Storm", "RolloutInProgress", "TargetConflict",
     "AwaitingApproval",
 }  # fmt: skip
+_OTHERWISE = ("ApprovalExpired", "GlobalLimit", "Storm")
+"""Holds whose time is no cooldown of this task: they are judged anew by each pass."""
 
 
 def first_hold(gates: Iterator[Hold | None]) -> Hold | None:
@@ -63,11 +65,11 @@ def autoscaled(target: str, reads: Mapping[str, Any]) -> Hold | None:
     return first_hold(_autoscaler(target, kind, _found(reads, name)) for kind, name in kinds)
 
 
-def guard_absent(reads: Mapping[str, Any], required: bool) -> str:
+def guard_absent(settings: Mapping[str, Any], reads: Mapping[str, Any], required: bool) -> str:
     """Why the guard does not stand, so that the operator only observes; empty if it does, or need not.
 
-    `required` is what whoever runs the role says, `settings` among the reads the configuration of the operator."""
-    if not required or _found(reads, "guard") or not _requires_guard(mapping(reads.get("settings"))):
+    `required` is what whoever runs the role says, `settings` the configuration of the operator as it was read."""
+    if not required or _found(reads, "guard") or not _requires_guard(settings):
         return ""
     text = f"the admission guard {GUARD} is not installed, so anyone could act through a task on what he may not touch"
     return f"{text}; install config/guard, or set requireGuard: false"
@@ -128,7 +130,7 @@ def _acts(wish: Wish) -> Iterator[datetime | None]:
 def _promised(wish: Wish) -> datetime | None:
     """The time that the status gives for the next act, unless the clock was set back since it was written."""
     last = parse_time(wish.state.last_action.get("time"))
-    if wish.state.held_by == "ApprovalExpired" or (last is not None and last > wish.now):
+    if wish.state.held_by in _OTHERWISE or (last is not None and last > wish.now):
         return None
     return wish.state.next_action
 

@@ -6,8 +6,9 @@ the calls:
 
     observe   read the target (and, where `reads` says so, its pods and their metrics)
     own, apply, resize   bring about the target that the task owns (`upkeep`)
-    permit    an act is wanted and nothing known forbids it: read the rivals, the guard, and what `reads` says
+    permit    an act is wanted and nothing known forbids it: read the operator's configuration, and what `reads` says
     rehearse  ask the server whether it would take the act
+    admit     ask the ledger of acts the `question`
     act       write `intent`, then do the act, and send `notice` to the webhook if there is one
     deliver   send `notice` to the webhook
     report    write `status`, tell `events`, come back after `requeue` (empty: only an event brings the task back)
@@ -21,10 +22,11 @@ from typing import Any
 from .act import build_act
 from .evaluate import UNAVAILABLE_AFTER, Evaluation, Moment, evaluate, is_due
 from .events import about_act
-from .gates import first_hold, gates_after_reads, gates_before_reads, guard_absent
+from .gates import first_hold, gates_after_reads, gates_before_reads, must_resize
 from .model import Act, Condition, Hold, Spec, State, Target, Wish
 from .notice import News, delivery_words, notice
 from .outcome import REHEARSED, finish, held, intent, recover, rehearsal, rehearsed
+from .permission import answered, only_observes, question, settings_of, soon, stopped
 from .proposal import needs_approval, review, settle, withdraw
 from .report import Ending, Pass, conclude, next_look, open_pass, retry_wait
 from .rests import at_rest, at_zero, forbidden, no_target, paused, suspended, terminal
@@ -117,21 +119,31 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
     hold = first_hold(gates_before_reads(wish))
     if hold is not None:
         return held(here, wish, evaluation, hold)
+    if not settings_of(here.reads) or (spec.mutates and "rivals" not in here.reads):
+        return _permission(spec, target)
     if not spec.mutates:
-        return _act(here, wish, evaluation)
-    if "rivals" not in here.reads:
-        return {
-            "next": "permit",
-            "reads": {"autoscalers": spec.action == "scale", "history": spec.action == "rollback"},
-        }
+        hold = stopped(here, mutates=False)
+        return _act(here, wish, evaluation) if hold is None else held(here, wish, evaluation, hold)
     if here.is_stale(items(mapping(here.reads["rivals"]).get("resources"))):
         # The status this pass began with is not the newest: what it counted may be wrong.
         return _again("looked at an old status", "2s")
     if mapping(here.reads.get("autoscalers")).get("api_found") is False:
         # Every cluster serves them; one that is about to fail does not say so.
         return _again("the cluster does not say what it serves", "5s")
-    hold = first_hold(gates_after_reads(wish, here.reads))
+    hold = stopped(here, mutates=True) or first_hold(gates_after_reads(wish, here.reads))
     return _act(here, wish, evaluation) if hold is None else held(here, wish, evaluation, hold)
+
+
+def _permission(spec: Spec, target: Target) -> Plan:
+    """A notification needs no more than to know whether it may be told."""
+    action = spec.action if spec.mutates else ""
+    wanted = {
+        "rivals": spec.mutates,
+        "guard": spec.mutates,
+        "autoscalers": action == "scale" or (spec.template is not None and must_resize(spec.replicas, target)),
+        "history": action == "rollback",
+    }
+    return {"next": "permit", "reads": wanted}
 
 
 def _again(why: str, soon: str) -> Plan:
@@ -149,14 +161,14 @@ def _diagnosed(spec: Spec, evaluation: Evaluation) -> Evaluation:
 
 
 def _act(here: Pass, wish: Wish, evaluation: Evaluation) -> Plan:
-    """Gates are open. Approval, rehearsal, intent and act, each one step further than what was read so far."""
+    """Gates are open. Approval, rehearsal, ledger, intent and act, each one step further than what was read so far."""
     act: Act | Hold = build_act(
         wish, here.state.last_action, items(mapping(here.reads.get("history")).get("resources"))
     )
     if isinstance(act, Act) and wish.spec.mutates and not wish.spec.dry_run:
-        absent = guard_absent(here.reads, here.require_guard)
-        if absent:
-            act = Hold("GuardAbsent", f"would {act.change.intends}, but {absent}")
+        observed = only_observes(here, act.change.intends)
+        if observed is not None:
+            act = observed
         elif needs_approval(wish):
             state, act = settle(wish, act)
             wish, evaluation = replace(wish, state=state), replace(evaluation, state=state)
@@ -167,7 +179,20 @@ def _act(here: Pass, wish: Wish, evaluation: Evaluation) -> Plan:
     if act.mutates and "rehearsal" not in here.reads:
         return rehearsal(wish, act)
     ended = rehearsed(here, wish, evaluation, act, mapping(here.reads.get("rehearsal")))
-    return ended or intent(here, wish, evaluation, act)
+    return ended or _admit(here, wish, evaluation, act)
+
+
+def _admit(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> Plan:
+    """The last step before the intent: from here on the act has a place among those of all tasks."""
+    if not act.mutates:
+        return intent(here, wish, evaluation, act)
+    if "admission" not in here.reads:
+        return {"next": "admit", "question": question(here, wish, act)}
+    answer = mapping(here.reads["admission"])
+    if answer.get("conflict") is True:
+        return _again("another task has just written the ledger", soon(here))
+    hold = answered(here, answer)
+    return intent(here, wish, evaluation, act) if hold is None else held(here, wish, evaluation, hold)
 
 
 def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, moment: Moment) -> Plan:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from .config import ConfigError, Provider, read_config
+from .rails import OFF
 from .values import items, mapping, one_line
 
 NOTHING = {"url": "", "secret": "", "key": "", "ca": ""}
@@ -19,9 +20,12 @@ _CALLED = {"prometheus": "Prometheus provider", "webhook": "webhook"}
 def choose_provider(configuration: Mapping[str, Any], kind: str, name: str, namespace: str) -> Provider | str:
     """Whom to ask, by the result of the task that reads the ConfigMap, or why there is nobody."""
     try:
-        found = read_config(configuration).provider(kind, name, namespace)
+        config = read_config(configuration)
     except ConfigError as error:
         return f"the configuration of the operator cannot be used: {one_line(error, 700)}"
+    if kind == "webhook" and config.rails.mode == OFF:
+        return "the operator is switched off (mode: Off)"
+    found = config.provider(kind, name, namespace)
     if found is None:
         return f"the operator has no {_CALLED[kind]} {one_line(name, 63)!r} that namespace {namespace} may use"
     return found

@@ -9,6 +9,7 @@ from typing import Any
 from .events import about_task
 from .gates import size_hold
 from .memory import condition_of, merge_conditions, note, parse_state, render_status, status_patch
+from .metrics import measured
 from .model import Condition, Spec, State, Target, Task
 from .proposal import how_to_answer
 from .values import format_time, go_duration, items, mapping, parse_time, whole
@@ -33,6 +34,11 @@ class Pass:
     time_scale: float
     min_pod_age: float
     require_guard: bool
+    operator_namespace: str
+    ledger: str
+    """Name of the ConfigMap, there."""
+    act_seconds: float
+    """How long an act has its place in it."""
     reads: Mapping[str, Any]
 
     @property
@@ -88,6 +94,9 @@ def open_pass(world: Mapping[str, Any]) -> Pass:
         time_scale=float(world.get("time_scale") or 1),
         min_pod_age=float(world.get("min_pod_age", 60)) * float(world.get("time_scale") or 1),
         require_guard=world.get("require_guard") is not False,
+        operator_namespace=str(world.get("operator_namespace", "")),
+        ledger=str(world.get("ledger", "aitask-ledger")),
+        act_seconds=float(world.get("act_seconds", 60)) * float(world.get("time_scale") or 1),
         reads=mapping(world.get("reads")),
     )
 
@@ -123,6 +132,7 @@ def conclude(
         "status": status_patch(here.old, status),
         "events": [*ending.events, *news, *_transition(here, ready)],
         "requeue": "" if ending.waits_for_event else go_duration(_next_time(here, spec, state, ending.wait)),
+        "metrics": measured(here.state.last_action, here.old_condition("ActionPermitted"), state, told, here.reads),
         "summary": _summary(here, status),
     }
 

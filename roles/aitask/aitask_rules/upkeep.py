@@ -1,6 +1,6 @@
 """The steps by which a task brings about the Deployment it owns, before anything is measured.
 
-own       what may forbid it: read the guard, and the autoscalers where `reads` says so
+own       what may forbid it: read the operator's configuration, the guard, and the autoscalers where `reads` says so
 apply     apply `definition`, by force where `force` says so
 resize    patch with `definition`
 """
@@ -10,9 +10,10 @@ from typing import Any
 
 from .act import refusal
 from .events import about_task
-from .gates import guard_absent, must_resize, size_hold
+from .gates import must_resize, size_hold
 from .model import Condition, Spec, Target
 from .owned import application, must_apply, resizing
+from .permission import is_known, only_observes, stopped
 from .report import Ending, Pass, conclude, retry_wait
 from .rests import at_rest, no_target, terminal
 from .target import parse_target
@@ -30,11 +31,12 @@ def bring_about(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan | None
             return _refused(here, spec, found, reason, str(result.get("msg", "")))
     to_apply = "applied" not in here.reads and must_apply(spec, here.task, found)
     to_resize = "resized" not in here.reads and must_resize(spec.replicas, target)
-    if (to_apply or to_resize) and "guard" not in here.reads:
-        return {"next": "own", "reads": {"autoscalers": to_resize}}
-    absent = guard_absent(here.reads, here.require_guard) if to_apply or to_resize else ""
-    if absent:
-        return _waits(here, spec, found, "GuardAbsent", f"would apply spec.template, but {absent}")
+    if to_apply or to_resize:
+        if not is_known(here) or (to_resize and "autoscalers" not in here.reads):
+            return {"next": "own", "reads": {"autoscalers": to_resize}}
+        hold = stopped(here, mutates=True) or only_observes(here, "apply spec.template")
+        if hold is not None:
+            return _waits(here, spec, found, hold.reason, hold.message)
     if to_apply:
         return {"next": "apply", **application(spec, here.task, found)}
     if to_resize and size_hold(spec.replicas, target, here.reads) is None:

@@ -54,6 +54,11 @@ def _provider(configuration: Mapping[str, Any], kind: str, name: str, namespace:
     return _rules().find_provider(configuration, kind, str(name), str(namespace))
 
 
+def _asks_for_labels(configuration: Mapping[str, Any]) -> Any:
+    """Whether the operator's configuration admits namespaces by their labels."""
+    return _rules().asks_for_labels(configuration)
+
+
 def _query_url(base: str, query: str) -> Any:
     return _rules().query_url(str(base), str(query))
 
@@ -70,6 +75,7 @@ class FilterModule:
             "aitask_plan": _plan,
             "aitask_failure": _failure,
             "aitask_pod_selectors": _selectors,
+            "aitask_asks_for_labels": _asks_for_labels,
             "aitask_provider": _provider,
             "aitask_query_url": _query_url,
             "aitask_token": _token,

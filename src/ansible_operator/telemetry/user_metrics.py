@@ -1,16 +1,18 @@
 """Metrics that content reports: ``POST /metrics`` with the JSON that ``operator_sdk.util.osdk_metric`` sends.
 
-Bounded: at most ``MAX_SERIES`` names; one more is refused, since a name made of an object's would never go away.
+Bounded: at most ``MAX_SERIES`` series (a name with its labels); one more is refused, since one made of an object's name
+would never go away. ``labels`` are an addition to what the Go operator takes; all reports of a name have the same ones.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, disable_created_metrics
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
@@ -22,54 +24,79 @@ URL_VARIABLE = "ANSIBLE_OPERATOR_USER_METRICS_URL"
 """Environment variable by which ``osdk_metric`` finds the server."""
 
 MAX_SERIES = 1000
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+Labels = tuple[str, ...]
+"""Names of labels, sorted."""
+
 _EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104 - what a person may have asked for
 
 
 class _NamedCounter(Collector):
     """A counter under exactly the name it was given, as Go's client has it; Python's would add ``_total``."""
 
-    def __init__(self, name: str, description: str, registry: CollectorRegistry) -> None:
+    def __init__(self, name: str, description: str, labels: Labels, registry: CollectorRegistry) -> None:
         self._metric = Metric(name, description, "unknown")
-        self._value = 0.0
+        self._values: dict[tuple[tuple[str, str], ...], float] = {}
         registry.register(self)
+        if not labels:
+            self.inc(0)
 
-    def inc(self, amount: float = 1) -> None:
-        self._value += amount
+    def labels(self, **labels: str) -> _NamedSeries:
+        """The counter of these labels."""
+        return _NamedSeries(self, labels)
+
+    def inc(self, amount: float = 1, **labels: str) -> None:
+        key = tuple(labels.items())
+        self._values[key] = self._values.get(key, 0.0) + amount
 
     def describe(self) -> Iterator[Metric]:
         yield self._metric
 
     def collect(self) -> Iterator[Metric]:
         metric = Metric(self._metric.name, self._metric.documentation, "unknown")
-        metric.add_sample(metric.name, {}, self._value)
+        for labels, value in list(self._values.items()):
+            metric.add_sample(metric.name, dict(labels), value)
         yield metric
 
 
-def _counter(name: str, description: str, registry: CollectorRegistry) -> Counter | _NamedCounter:
+class _NamedSeries:
+    """One series of a counter; it is there, at 0, from the first."""
+
+    def __init__(self, counter: _NamedCounter, labels: Mapping[str, str]) -> None:
+        self._counter, self._labels = counter, labels
+        counter.inc(0, **labels)
+
+    def inc(self, amount: float = 1) -> None:
+        self._counter.inc(amount, **self._labels)
+
+
+def _counter(name: str, description: str, labels: Labels, registry: CollectorRegistry) -> Counter | _NamedCounter:
     if name.endswith("_total"):
-        return Counter(name, description, registry=registry)
-    return _NamedCounter(name, description, registry)
+        return Counter(name, description, labels, registry=registry)
+    return _NamedCounter(name, description, labels, registry)
 
 
-def _histogram(name: str, description: str, registry: CollectorRegistry) -> Histogram:
-    return Histogram(name, description, registry=registry, buckets=BUCKETS)
+def _histogram(name: str, description: str, labels: Labels, registry: CollectorRegistry) -> Histogram:
+    return Histogram(name, description, labels, registry=registry, buckets=BUCKETS)
 
 
 _Series = Counter | _NamedCounter | Gauge | Histogram | Summary
-_KINDS: dict[str, Callable[[str, str, CollectorRegistry], _Series]] = {
+_KINDS: dict[str, Callable[[str, str, Labels, CollectorRegistry], _Series]] = {
     "counter": _counter,
-    "gauge": lambda name, description, registry: Gauge(name, description, registry=registry),
+    "gauge": lambda name, description, labels, registry: Gauge(name, description, labels, registry=registry),
     "histogram": _histogram,
-    "summary": lambda name, description, registry: Summary(name, description, registry=registry),
+    "summary": lambda name, description, labels, registry: Summary(name, description, labels, registry=registry),
 }
 
 
 class UserMetrics:
-    """Series by name; one name keeps one type. They appear beside the operator's own."""
+    """Series by name; one name keeps one type and its labels. They appear beside the operator's own."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # Go's client has none
         self._registry = registry
-        self._series: dict[str, tuple[str, _Series]] = {}
+        self._families: dict[str, tuple[str, Labels, _Series]] = {}
+        self._series: set[tuple[str, tuple[str, ...]]] = set()
 
     def report(self, document: Any) -> None:
         """Count what a document reports; without anything to do it only makes the series known.
@@ -85,17 +112,36 @@ class UserMetrics:
         operation = document[kind]
         if not isinstance(operation, Mapping):
             raise ValueError(f"{kind} is not a map; send what to do, such as {{increment: true}}")
-        _OPERATIONS[kind](self._named(str(document["name"]), str(document.get("description") or ""), kind), operation)
+        name, labels = str(document["name"]), _labels(document.get("labels"))
+        _OPERATIONS[kind](self._of(name, str(document.get("description") or ""), kind, labels), operation)
 
-    def _named(self, name: str, description: str, kind: str) -> Any:
-        if name not in self._series:
-            if len(self._series) >= MAX_SERIES:
-                raise ValueError(f"there are {MAX_SERIES} series already; use few names, and none made of an object's")
-            self._series[name] = (kind, _KINDS[kind](name, description or name, self._registry))
-        known, series = self._series[name]
+    def _of(self, name: str, description: str, kind: str, labels: Mapping[str, str]) -> Any:
+        """The series to work on; made, and counted, where it is new."""
+        names, place = tuple(labels), (name, tuple(labels.values()))
+        known, given, family = self._families.get(name, (kind, names, None))
         if known != kind:
             raise ValueError(f"{name} is not a {kind}; use another name, or the type it was first reported with")
-        return series
+        if given != names:
+            raise ValueError(f"{name} has labels {', '.join(given) or '(none)'}; give it these, or use another name")
+        if place not in self._series and len(self._series) >= MAX_SERIES:
+            raise ValueError(f"there are {MAX_SERIES} series already; use few names, and none made of an object's")
+        if family is None:
+            family = _KINDS[kind](name, description or name, names, self._registry)
+            self._families[name] = (kind, names, family)
+        self._series.add(place)
+        return family.labels(**labels) if labels else family
+
+
+def _labels(given: Any) -> dict[str, str]:
+    """By name."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ValueError("labels is not a map; send names and their values, such as {result: failed}")
+    for name in given:
+        if not _LABEL.fullmatch(str(name)) or str(name).startswith("__"):
+            raise ValueError(f"{name!r} is not the name of a label; use letters, digits and _, and no digit first")
+    return {str(name): str(value) for name, value in sorted(given.items(), key=lambda item: str(item[0]))}
 
 
 def _count(series: Counter | _NamedCounter, operation: Mapping[str, Any]) -> None:

@@ -7,10 +7,12 @@ target. Whether the real server behaves so is what tests/roles is for.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import aitask_ledger
 from aitask_rules import plan_pass
 
 START = datetime(2026, 1, 31, 10, 0, 0, tzinfo=UTC)
@@ -31,6 +33,52 @@ def merge(target: Any, patch: Any) -> Any:
         else:
             result[key] = merge(result.get(key), value)
     return result
+
+
+class LedgerObject:
+    """The ConfigMap of the ledger, as the module sees it: written only by who has read its last version."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, str] | None = None
+        self.version = 1
+        self.exists = True
+        self.breached: dict[str, int] = {}
+        self.tasks = 1
+        self.counts = 0
+        self.before_write: Any = None
+
+    def read(self) -> dict[str, Any]:
+        if not self.exists:
+            raise LedgerRefusal(404)
+        return {"metadata": {"resourceVersion": self.version}, "data": copy.deepcopy(self.data)}
+
+    def write(self, ledger: dict[str, Any]) -> bool:
+        if self.before_write is not None:
+            self.before_write()
+        if ledger["metadata"]["resourceVersion"] != self.version:
+            return False
+        self.data, self.version = ledger["data"], self.version + 1
+        return True
+
+    def count(self) -> tuple[dict[str, int], int]:
+        self.counts += 1
+        return self.breached, self.tasks
+
+    @property
+    def acts(self) -> list[dict[str, str]]:
+        """What is written down."""
+        found: list[dict[str, str]] = json.loads((self.data or {aitask_ledger.KEY: "{}"})[aitask_ledger.KEY]).get(
+            "acts", []
+        )
+        return found
+
+
+class LedgerRefusal(Exception):
+    """An answer of the API server that is none of the expected."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
 
 
 class World:
@@ -62,6 +110,8 @@ class World:
         self.guard = True
         self.require_guard = True
         self.settings: dict[str, Any] = {"resources": []}
+        self.ledger = LedgerObject()
+        self.namespace_labels: dict[str, str] | None = {}
         self.acts: list[dict[str, Any]] = []
         self.applied: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
@@ -142,7 +192,7 @@ class World:
             reads |= self._observe(plan["reads"]["query"])
             plan = self._plan(task, reads)
         if plan["next"] == "own":
-            reads |= wanted({name: read for name, read in self._permit(plan["reads"]).items() if name != "rivals"})
+            reads |= self._permit({"rivals": False, "guard": True, "history": False, **plan["reads"]})
             plan = self._plan(task, reads)
         if plan["next"] == "apply":
             reads["applied"] = self._apply(plan)
@@ -155,6 +205,9 @@ class World:
             plan = self._plan(task, reads)
         if plan["next"] == "rehearse":
             reads["rehearsal"] = self._patch(plan["definition"], dry_run=True)
+            plan = self._plan(task, reads)
+        if plan["next"] == "admit":
+            reads["admission"] = self._admit(plan["question"])
             plan = self._plan(task, reads)
         return plan
 
@@ -187,16 +240,27 @@ class World:
         self.deployment["spec"]["replicas"] = definition["spec"]["replicas"]
         return {"result": copy.deepcopy(self.deployment), "changed": True}
 
+    def _admit(self, question: dict[str, Any]) -> dict[str, Any]:
+        """As the module does it."""
+        try:
+            return aitask_ledger.ask(self.ledger, {**question, "now": stamp(self.now)})
+        except aitask_ledger.LedgerError as error:
+            return {"msg": str(error), "status": 0}
+        except LedgerRefusal as refusal:
+            return {"msg": str(refusal), "status": refusal.status}
+
     def _permit(self, wanted: dict[str, bool]) -> dict[str, Any]:
-        reads: dict[str, Any] = {
-            "rivals": {"resources": [self._task(), *self.others]},
-            "guard": {"resources": [{}] if self.guard else []},
-            "settings": self.settings,
-        }
+        reads: dict[str, Any] = {"settings": self.settings}
+        if self.namespace_labels is not None:
+            reads["namespace"] = {"resources": [{"metadata": {"labels": self.namespace_labels}}]}
+        if wanted["guard"]:
+            reads["guard"] = {"resources": [{}] if self.guard else []}
+        if wanted["rivals"]:
+            reads["rivals"] = {"resources": [self._task(), *self.others]}
         if wanted["autoscalers"]:
             reads["autoscalers"] = {"resources": self.autoscalers}
             reads["scaledobjects"] = {"resources": self.scaled_objects, "api_found": bool(self.scaled_objects)}
-        if wanted.get("history"):
+        if wanted["history"]:
             reads["history"] = {"resources": self.replica_sets}
         return reads
 
@@ -235,6 +299,8 @@ class World:
             "spec": task["spec"],
             "now": stamp(self.now),
             "require_guard": self.require_guard,
+            "operator_namespace": "operator",
+            "ledger": "aitask-ledger",
             "reads": copy.deepcopy(reads),
         }
         before = copy.deepcopy(world)

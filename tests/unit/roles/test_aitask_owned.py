@@ -254,3 +254,46 @@ def test_the_hash_follows_the_template_alone() -> None:
     assert here.deployment is not None
     assert not must_apply(parse_spec(same), seen, here.deployment)
     assert must_apply(parse_spec({**same, "template": template("shop:2")}), seen, here.deployment)
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("mode: Observe", "ObserveMode"),
+        ("mode: Off", "OperatorOff"),
+        ("mode: Sometimes", "OperatorOff"),
+        ("excludedNamespaces: [ns]", "NamespaceExcluded"),
+        ("allowedNamespaces: {team: shop}", "NamespaceExcluded"),
+    ],
+)
+def test_the_rails_of_the_operator_hold_for_templates_too(file: str, reason: str) -> None:
+    here = world(replicas=2)
+    here.settings = {"resources": [{"data": {"config.yaml": file}}]}
+    here.run()
+    assert (here.applied, here.condition("Ready")) == ([], ("False", reason))
+    here.settings = {"resources": []}
+    here.run(5)
+    assert here.replicas == 2
+    here.settings = {"resources": [{"data": {"config.yaml": file}}]}
+    here.edit(replicas=4)
+    here.settle().run(60)
+    assert (here.replicas, here.condition("Ready")) == (2, ("False", reason))
+
+
+def test_without_need_of_a_guard_a_template_is_applied() -> None:
+    here = world(replicas=2)
+    here.guard, here.require_guard = False, False
+    assert here.run().replicas == 2
+
+
+@pytest.mark.parametrize("action", ["restart", "scale-up", "notify"])
+def test_a_task_whose_size_is_held_acts_all_the_same(action: str) -> None:
+    here = made(replicas=2, action=action)
+    here.autoscalers = [
+        {"metadata": {"name": "hpa"}, "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}}}
+    ]
+    here.edit(replicas=9)
+    here.run(60, cpu="95m")
+    reason = "AutoscalerPresent" if action == "scale-up" else "Permitted"
+    assert here.condition("ActionPermitted")[1] == reason
+    assert here.condition("TemplateApplied") == ("False", "AutoscalerPresent")

@@ -87,3 +87,66 @@ def test_runs_are_told_where_the_server_is(address: Address, url: str) -> None:
 
 def test_but_not_where_it_is_off() -> None:
     assert environment_of(Address("", 0)) == {}
+
+
+# --- labels, which the Go operator does not have ---
+
+
+@pytest.mark.parametrize("name", ["acts", "acts_total"])
+def test_a_counter_has_a_series_for_each_value_of_its_labels(name: str) -> None:
+    def report(result: str, **operation: Any) -> dict[str, Any]:
+        return {"name": name, "labels": {"result": result, "action": "scale"}, "counter": operation}
+
+    lines = page(report("done", increment=True), report("failed", add=2), report("done", increment=True), report("new"))
+    assert sorted(lines) == [
+        f'{name}{{action="scale",result="done"}} 2.0',
+        f'{name}{{action="scale",result="failed"}} 2.0',
+        f'{name}{{action="scale",result="new"}} 0.0',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation", "line"),
+    [
+        ("gauge", {"set": 3}, 'x{a="1"} 3.0'),
+        ("histogram", {"observe": 3}, 'x_count{a="1"} 1.0'),
+        ("summary", {"observe": 3}, 'x_sum{a="1"} 3.0'),
+    ],
+)
+def test_other_types_have_labels_too(kind: str, operation: dict[str, Any], line: str) -> None:
+    assert line in page({"name": "x", "labels": {"a": 1}, kind: operation})
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["a"], "labels is not a map"),
+        ("a=b", "labels is not a map"),
+        ({"b": "1"}, "x has labels a; give it these"),
+        (None, "x has labels a; give it these"),
+        ({"a": "1", "b": "1"}, "x has labels a"),
+    ],
+)
+def test_all_reports_of_a_name_have_the_same_labels(labels: Any, words: str) -> None:
+    first = {"name": "x", "labels": {"a": "1"}, "counter": {}}
+    with pytest.raises(ValueError, match=words):
+        page(first, {"name": "x", "labels": labels, "counter": {}})
+
+
+@pytest.mark.parametrize("labels", [{"a-b": "1"}, {"": "1"}, {"__name__": "x"}, {"le": "1"}])
+def test_what_is_no_name_of_a_label_is_refused_and_leaves_nothing(labels: dict[str, str]) -> None:
+    metrics = UserMetrics(CollectorRegistry())
+    with pytest.raises(ValueError, match=r"name|label|[Rr]eserved"):
+        metrics.report({"name": "x", "labels": labels, "histogram": {}})
+    metrics.report({"name": "x", "labels": {"a": "1"}, "gauge": {"set": 1}})
+
+
+def test_series_are_counted_by_their_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_metrics, "MAX_SERIES", 3)
+    metrics = UserMetrics(CollectorRegistry())
+    for n in range(3):
+        metrics.report({"name": "x", "labels": {"of": f"object-{n}"}, "counter": {"increment": True}})
+    for refused in ({"name": "x", "labels": {"of": "object-3"}, "counter": {}}, {"name": "y", "gauge": {}}):
+        with pytest.raises(ValueError, match="there are 3 series already"):
+            metrics.report(refused)
+    metrics.report({"name": "x", "labels": {"of": "object-0"}, "counter": {"increment": True}})

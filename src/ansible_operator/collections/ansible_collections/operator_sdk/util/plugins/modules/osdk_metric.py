@@ -11,7 +11,7 @@ version_added: "0.1.0"
 author: The ansible-operator authors
 description:
   - Counts, sets or observes a value that the operator shows among its own Prometheus metrics.
-  - A metric is made by its first report. It keeps its type as long as the operator lives, and has no labels.
+  - A metric is made by its first report. It keeps its type, and the names of its labels, as long as the operator lives.
   - Exactly one of O(counter), O(gauge), O(histogram) and O(summary) is given. One that is empty makes the metric known
     and changes nothing.
 options:
@@ -23,6 +23,11 @@ options:
     description: What it means, for people. The first report counts.
     type: str
     required: true
+  labels:
+    description:
+      - Labels and their values, of which there are few. All reports of one metric have the same labels.
+      - The operator of operator-sdk has none; content that is meant for both leaves them out.
+    type: dict
   address:
     description:
       - Where the operator takes reports.
@@ -90,6 +95,15 @@ EXAMPLES = r"""
     counter:
       increment: true
 
+- name: Count a result
+  operator_sdk.util.osdk_metric:
+    name: backup_results_total
+    description: Backups by result
+    labels:
+      result: failed
+    counter:
+      increment: true
+
 - name: Tell how large the last one is
   operator_sdk.util.osdk_metric:
     name: last_backup_bytes
@@ -121,6 +135,7 @@ _OBSERVATION = {"type": "dict", "options": {"observe": {"type": "float"}}}
 ARGUMENTS = {
     "name": {"type": "str", "required": True},
     "description": {"type": "str", "required": True},
+    "labels": {"type": "dict"},
     "address": {
         "type": "str",
         "default": "http://localhost:5050/metrics",
@@ -146,6 +161,8 @@ ARGUMENTS = {
 def report_of(params):
     """The document that the operator takes."""
     report = {"name": params["name"], "description": params["description"]}
+    if params["labels"]:
+        report["labels"] = params["labels"]
     for kind in TYPES:
         if params[kind] is not None:
             report[kind] = {key: value for key, value in params[kind].items() if value is not None}

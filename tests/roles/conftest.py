@@ -15,6 +15,11 @@ import pytest
 
 from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab, wait_for
 
+KINDS = (
+    *(f"{plural}.aiops.example.com" for plural in ("aitasks", "aitaskbackups", "aitaskrestores")),
+    "pods.metrics.k8s.io",
+)
+
 # The rules are part of the role and are imported from there.
 sys.path.insert(0, str(ROOT / "roles" / "aitask"))
 
@@ -29,7 +34,7 @@ def installed(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     for directory in ("crd", "testing", "default"):
         wait_for(lambda d=directory: kubectl("apply", "--server-side", "-k", str(ROOT / "config" / d)))  # type: ignore[misc]
-    for resource in ("aitasks.aiops.example.com", "pods.metrics.k8s.io"):
+    for resource in KINDS:
         wait_for(lambda r=resource: kubectl("get", r, "-A"))  # type: ignore[misc]
     path = tmp_path_factory.mktemp("operator") / "kubeconfig"
     made: Path = cluster.service_account_kubeconfig(*ACCOUNT, path)

@@ -1,7 +1,7 @@
 """The door between the roles aitask_backup and aitask_restore, the playbooks of these names, and their rules.
 
-The rules lie beside those of the role `aitask` and are loaded from there by their path, as that role's own door does it;
-whoever comes second finds them loaded. So the roles must lie side by side, as they do in this repository and in its image.
+The rules lie beside those of the role `aitask` and are loaded from there by their path, as that role's own door does
+it; whoever comes second finds them loaded. So the roles must lie side by side, as they do here and in the image.
 """
 
 import sys
@@ -33,7 +33,7 @@ def _rules() -> ModuleType:
 
 
 def _world(world: Mapping[str, Any], now: str, reads: Mapping[str, Any] | None) -> dict[str, Any]:
-    """`reads` holds results of tasks by name; one that is not there yet is empty, one that was not wanted is skipped."""
+    """`reads` holds results of tasks by name; what is not there yet is empty, what was not wanted is skipped."""
     results = {name: result for name, result in (reads or {}).items() if result not in ("", None) and result != {}}
     known = {n: r for n, r in results.items() if not (isinstance(r, Mapping) and r.get("skipped"))}
     return {**world, "now": str(now), "reads": known}
@@ -54,7 +54,7 @@ def _broken(found: Mapping[str, Any], now: str, where: Any, message: Any) -> Any
 
 
 def _packed(tasks: Mapping[str, Any], names: Any = ()) -> Any:
-    """`data` (base64), `sha256`, `count` and `size` of an archive of these tasks; `problem` is empty, or says why not."""
+    """`data` (base64), `sha256`, `count`, `size` of an archive of these tasks; `problem` is empty, or says why not."""
     rules = _rules()
     try:
         archive = rules.pack_tasks(tasks, list(names or ()))

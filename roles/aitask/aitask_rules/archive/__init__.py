@@ -1,7 +1,7 @@
-"""The rules of backup and restore: what is saved, in which form, and what becomes of it. Pure, like the rules beside it.
+"""The rules of backup and restore: what is saved, in which form, and what becomes of it. Pure, like those beside them.
 
-They lie in the package of the AITask rules because they are about the same object and read statuses the same way. The role
-`aitask_archive` makes them filters for the roles aitask_backup and aitask_restore and for the playbooks of these names.
+They lie in the package of the AITask rules because they are about the same object and read statuses the same way. The
+role `aitask_archive` makes them filters for the roles aitask_backup and aitask_restore and for the playbooks.
 """
 
 from .backup import pack_tasks, plan_backup

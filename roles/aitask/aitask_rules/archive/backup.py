@@ -1,4 +1,4 @@
-"""What a backup does next. It saves once; then it only keeps its store's owner right, and goes when its time has come."""
+"""What a backup does next. It saves once; then it only keeps its store's owner right, and goes when its time comes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -16,9 +16,10 @@ Plan = dict[str, Any]
 def plan_backup(world: Mapping[str, Any]) -> Plan:
     """The next step of a pass: `next` names it, the rest is what its tasks need.
 
-    `nothing`: the pass is over. `save`: write `status`, then read the tasks and the store. `write`: apply `definition`, then
-    read it back. `report`: write `status`; it is over, after `requeue` if that is set. `keep`: read the store.
-    `tidy`: apply the patch `definition` if there is one, then delete the backup if `expired`, else write `status`."""
+    `nothing`: the pass is over. `save`: write `status`, then read the tasks and the store. `write`: apply `definition`,
+    then read it back. `broken`: fail with `message`, to be started again. `report`: write `status`, come back after
+    `requeue` if that is set. `keep`: read the store. `tidy`: apply the patch `definition` if there is one, then delete
+    the backup if `expired`, else write `status` if there is one."""
     run = parse_run(world)
     if run.is_going:
         return {"next": "nothing"}
@@ -113,7 +114,7 @@ def _keep(run: Run) -> Plan:
 
 
 def _time_left(run: Run) -> float | None:
-    """Seconds until the backup is to go; None for never. A clock that was set back makes nobody wait longer than the ttl."""
+    """Seconds until the backup is to go; None for never. After a clock was set back it is no longer than the ttl."""
     ttl, ended = _ttl(run), parse_time(run.status.get("completionTime"))
     if ttl is None:
         return None

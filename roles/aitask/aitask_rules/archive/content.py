@@ -1,4 +1,4 @@
-"""The stored format: gzip over JSON `{formatVersion, operatorVersion, objects}`, the same in a store and in a local file.
+"""The stored format: gzip over JSON `{formatVersion, operatorVersion, objects}`, the same in a store and in a file.
 
 What is read here may have been written by anybody. So it is taken apart within bounds, and no error repeats any of it.
 """

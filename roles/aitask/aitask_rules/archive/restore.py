@@ -1,4 +1,4 @@
-"""What a restore does next: find the archive, look at the tasks that exist, write what is missing, say what became of each."""
+"""What a restore does next: find the archive, look at what exists, write what is missing, say what became of each."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,10 +17,10 @@ MAX_ROUNDS = 3
 def plan_restore(world: Mapping[str, Any]) -> Plan:
     """The next step of a pass: `next` names it, the rest is what its tasks need.
 
-    `nothing`: the pass is over. `find`: write `status`, then read the backup. `fetch`: read the Secret `secret`, then, if there
-    is none, the ConfigMap `configmap`; an empty name is not read. `look`: read all tasks. `put`: apply `create`, patch with
-    `update`, both lists of manifests, only asking the server if `rehearse`. `again`: the same from `look`, a moment later.
-    `report`: write `status`; it is over."""
+    `nothing`: the pass is over. `find`: write `status`, then read the backup. `fetch`: read the Secret `secret`, then,
+    if there is none, the ConfigMap `configmap`; an empty name is not read. `look`: read all tasks. `put`: apply
+    `to_create`, patch with `to_update`, both lists of manifests, only asking the server if `rehearse`. `again`: the same
+    from `look`, a moment later. `report`: write `status`; it is over."""
     run = parse_run(world)
     if run.is_final or run.is_going:
         return {"next": "nothing"}
@@ -72,7 +72,9 @@ def _store(run: Run) -> tuple[Mapping[str, Any] | None, str]:
         return None, ""
     found = first(run.reads.get("secret")) or first(run.reads.get("configmap"))
     if not found:
-        raise Unreadable("StoreNotFound", f"there is no store {named or mapping(backup.get('status')).get('storeName')}")
+        raise Unreadable(
+            "StoreNotFound", f"there is no store {named or mapping(backup.get('status')).get('storeName')}"
+        )
     if not is_store(found):
         raise Unreadable("NotAStore", f"{found.get('kind')} {named} holds no saved tasks")
     if named:
@@ -106,14 +108,16 @@ def _put(run: Run, entries: list[dict[str, Any]]) -> Plan:
     existing = {str(task["metadata"]["name"]): task for task in tasks}
     outcomes = choose(run, entries, existing)
     resume = run.spec.get("resumeTasks") is True
-    create = [creation(e, run.namespace, run.uid, resume) for e in entries if outcomes[_name(e)].outcome == PENDING.create]
+    create = [
+        creation(e, run.namespace, run.uid, resume) for e in entries if outcomes[_name(e)].outcome == PENDING.create
+    ]
     update = [
         replacement(e, existing[_name(e)], run.uid, resume)
         for e in entries
         if outcomes[_name(e)].outcome == PENDING.update
     ]
     if (create or update) and not ("created" in run.reads or "updated" in run.reads):
-        return {"next": "put", "create": create, "update": update, "rehearse": run.rehearses}
+        return {"next": "put", "to_create": create, "to_update": update, "rehearse": run.rehearses}
     judged = judge(run, outcomes, create, update)
     if judged is None:
         return {"next": "nothing"}

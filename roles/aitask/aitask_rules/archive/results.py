@@ -32,7 +32,9 @@ class Result:
     passes: bool = False
 
 
-def choose(run: Run, entries: Sequence[Mapping[str, Any]], existing: Mapping[str, Mapping[str, Any]]) -> dict[str, Result]:
+def choose(
+    run: Run, entries: Sequence[Mapping[str, Any]], existing: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Result]:
     """By name, what is to be done. Raises Unreadable (TasksExist) where existing tasks forbid all of it.
 
     What carries the mark of this very restore is done already: it was started before."""
@@ -110,7 +112,11 @@ def tally(run: Run, judged: Mapping[str, Result]) -> dict[str, Any]:
     failed = [name for name, result in judged.items() if result.outcome == "Failed"]
     ordered = sorted(judged.items(), key=lambda pair: (pair[1].outcome != "Failed", pair[0]))
     entries = [
-        {"name": name, "outcome": result.outcome, **({"message": one_line(result.message, _MESSAGE)} if result.message else {})}
+        {
+            "name": name,
+            "outcome": result.outcome,
+            **({"message": one_line(result.message, _MESSAGE)} if result.message else {}),
+        }
         for name, result in ordered[:_RESULTS]
     ]
     verb = "would restore" if run.rehearses else "restored"

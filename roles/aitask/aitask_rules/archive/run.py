@@ -1,4 +1,4 @@
-"""What a backup and a restore share as runs: each happens once for its uid, counts its starts, and ends in a final phase."""
+"""What a backup and a restore share as runs: each happens once for its uid, counts its starts, and ends for good."""
 
 import json
 import re
@@ -103,7 +103,7 @@ def report_broken(world: Mapping[str, Any], where: str, message: str) -> dict[st
     """The status that says which task of a role failed. It takes the object alone: the rest may be what is broken."""
     run = parse_run({**world, "reads": {}})
     condition = Condition("Complete", "False", "InternalError", one_line(f"{where}: {redacted(message)}", _MESSAGE))
-    return _status(run, str(run.status.get("phase") or "Pending"), condition)
+    return _status(run, str(run.status.get("phase") or "Running"), condition)
 
 
 def _status(run: Run, phase: str, condition: Condition, **fields: Any) -> dict[str, Any]:
@@ -159,7 +159,9 @@ def parse_refusal(text: str) -> Refusal:
 def _embedded_json(text: str) -> Mapping[str, Any] | None:
     found = re.search(r"""b(['"])\{.*\}\1""", text, re.DOTALL)
     try:
-        body = literal_eval(found[0]).decode(errors="replace") if found else text[text.index("{") : text.rindex("}") + 1]
+        body = (
+            literal_eval(found[0]).decode(errors="replace") if found else text[text.index("{") : text.rindex("}") + 1]
+        )
         return mapping(json.loads(body))
     except (ValueError, SyntaxError):
         return None

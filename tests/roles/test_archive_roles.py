@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import stat
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab, Pass
+from tests.roles.aitask_lab import Lab, Pass
 from tests.roles.archive_lab import ended, make, outcomes, play
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
@@ -65,7 +63,11 @@ def test_what_is_saved_comes_back_suspended_and_belongs_to_nobody(space: Lab) ->
         assert "ownerReferences" not in task["metadata"]
         assert "status" not in task
     assert after["a"]["metadata"]["labels"] == {"app": "shop"}
-    kept = {key for key in after["a"]["metadata"]["annotations"] if key in {*notes, "kubectl.kubernetes.io/last-applied-configuration"}}
+    kept = {
+        key
+        for key in after["a"]["metadata"]["annotations"]
+        if key in {*notes, "kubectl.kubernetes.io/last-applied-configuration"}
+    }
     assert kept == {"team"}
     again = play(space, RESTORE, "back")
     assert (refused(done), refused(again), writes(again)) == ([], [], [])

@@ -19,8 +19,8 @@ def plan_restore(world: Mapping[str, Any]) -> Plan:
 
     `nothing`: the pass is over. `find`: write `status`, then read the backup. `fetch`: read the Secret `secret`, then,
     if there is none, the ConfigMap `configmap`; an empty name is not read. `look`: read all tasks. `put`: apply
-    `to_create`, patch with `to_update`, both lists of manifests, only asking the server if `rehearse`. `again`: the same
-    from `look`, a moment later. `report`: write `status`; it is over."""
+    `to_create`, patch with `to_update`, both lists of manifests, only asking the server if `rehearse`. `again`: `look`
+    once more, a moment later. `report`: write `status`; it is over."""
     run = parse_run(world)
     if run.is_final or run.is_going:
         return {"next": "nothing"}

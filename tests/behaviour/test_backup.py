@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 BACKUP = Kind("aiops.example.com/v1", "AITaskBackup", "aitaskbackups")
 RESTORE = Kind("aiops.example.com/v1", "AITaskRestore", "aitaskrestores")
 FINAL = ("Completed", "PartiallyFailed", "Failed")
+PATIENCE = 300.0
+"""Seconds to wait for anything; the machine may have much else to do."""
 CANARY = "hunter2-a-literal-password"
 
 
@@ -44,7 +46,7 @@ def ends(scene: Scene, kind: Kind, name: str, **spec: Any) -> Object:
 
 def ended(scene: Scene, kind: Kind, name: str) -> Object:
     what = "it has ended"
-    return scene.api.wait(kind, name, scene.namespace, lambda o: o.get("status", {}).get("phase") in FINAL, what, 300)
+    return scene.api.wait(kind, name, scene.namespace, lambda o: o.get("status", {}).get("phase") in FINAL, what, PATIENCE)
 
 
 def verdict(found: Object) -> tuple[str, str]:
@@ -104,13 +106,13 @@ def test_a_backup_takes_no_other_with_it_and_a_changed_one_is_refused(scene: Sce
     assert "ownerReferences" not in store(scene, kept)["metadata"]
     for name in ("going", "staying"):
         scene.api.delete(BACKUP, name, scene.namespace)
-    scene.api.wait_gone(SECRET, going["status"]["storeName"], scene.namespace)
+    scene.api.wait_gone(SECRET, going["status"]["storeName"], scene.namespace, PATIENCE)
     remove_tasks(scene)
 
     restore = ends(scene, RESTORE, "back", storeName=kept)
     assert (verdict(restore), outcomes(restore)) == (("Completed", "Restored"), {"a": "Created"})
     scene.api.delete(RESTORE, "back", scene.namespace)
-    scene.api.wait_gone(RESTORE, "back", scene.namespace)
+    scene.api.wait_gone(RESTORE, "back", scene.namespace, PATIENCE)
     made = tasks(scene)["a"]
     assert (made["spec"], made["metadata"].get("ownerReferences")) == (before, None)
 
@@ -135,6 +137,7 @@ def test_a_restore_of_nothing_fails_once(scene: Scene, operator: OperatorProcess
     scene.until_passes(1, "r")
     backup = ends(scene, BACKUP, "b")
     assert (verdict(backup), backup["status"]["objectCount"]) == (("Completed", "Saved"), 0)
+    scene.patience = PATIENCE
     scene.api.patch(BACKUP, "b", scene.namespace, {"spec": {"ttlSecondsAfterFinished": 86400}})
     scene.until_passes(2, "b")
     seen = scene.api.get(BACKUP, "b", scene.namespace)
@@ -190,7 +193,7 @@ def test_one_task_that_is_refused_stops_no_other(scene: Scene, operator: Operato
 )
 def test_a_backup_goes_when_its_time_is_over(scene: Scene) -> None:
     made = make(scene, BACKUP, "b", ttlSecondsAfterFinished=0)
-    scene.api.wait_gone(BACKUP, "b", scene.namespace)
+    scene.api.wait_gone(BACKUP, "b", scene.namespace, PATIENCE)
     (kept,) = [
         found for found in scene.api.list(SECRET, scene.namespace) if found["metadata"]["name"].startswith("ait")
     ]
@@ -237,5 +240,5 @@ def test_a_killed_backup_is_completed_and_the_namespace_goes_without_the_operato
     stores = [found["metadata"]["name"] for found in api.list(SECRET, scene.namespace)]
     assert stores == [backup["status"]["storeName"]]
     api.delete(NAMESPACE, scene.namespace)
-    api.wait_gone(NAMESPACE, scene.namespace)
+    api.wait_gone(NAMESPACE, scene.namespace, PATIENCE)
     assert (api.list(BACKUP, scene.namespace), api.list(RESTORE, scene.namespace)) == ([], [])

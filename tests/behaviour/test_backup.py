@@ -46,7 +46,9 @@ def ends(scene: Scene, kind: Kind, name: str, **spec: Any) -> Object:
 
 def ended(scene: Scene, kind: Kind, name: str) -> Object:
     what = "it has ended"
-    return scene.api.wait(kind, name, scene.namespace, lambda o: o.get("status", {}).get("phase") in FINAL, what, PATIENCE)
+    return scene.api.wait(
+        kind, name, scene.namespace, lambda o: o.get("status", {}).get("phase") in FINAL, what, PATIENCE
+    )
 
 
 def verdict(found: Object) -> tuple[str, str]:

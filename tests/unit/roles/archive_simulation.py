@@ -238,13 +238,13 @@ class Namespace:
 
 
 def merged(old: Any, patch: Any) -> Any:
-    """A JSON merge patch."""
+    """What a JSON merge patch makes of it."""
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
-    merged = dict(old) if isinstance(old, dict) else {}
+    made = dict(old) if isinstance(old, dict) else {}
     for key, value in patch.items():
         if value is None:
-            merged.pop(key, None)
+            made.pop(key, None)
         else:
-            merged[key] = merged(merged.get(key), value)
-    return merged
+            made[key] = merged(made.get(key), value)
+    return made

@@ -140,7 +140,7 @@ install: venv ## Install the CRDs
 	$(KUBECTL) apply --server-side -k config/crd
 
 .PHONY: uninstall
-uninstall: venv ## Remove the CRDs, and with them every AITask
+uninstall: venv ## Remove the CRDs, and with them every AITask, AITaskBackup and AITaskRestore (stores of backups stay)
 	$(KUBECTL) delete --ignore-not-found -k config/crd
 
 .PHONY: deploy

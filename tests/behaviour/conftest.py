@@ -29,11 +29,12 @@ StartOperator = Callable[..., OperatorProcess]
 
 def write_project(directory: Path, label: str) -> Path:
     """The shipped watches.yaml, but for the time scale, the age of pods, and a label: others test on this cluster."""
-    (watch,) = yaml.safe_load((ROOT / "watches.yaml").read_text())
-    watch["vars"] = {"aitask_time_scale": SCALE, "aitask_min_pod_age_seconds": 10}
-    watch["selector"] = {"matchLabels": {"test.example.com/operator": label}}
+    watches = {watch["kind"]: watch for watch in yaml.safe_load((ROOT / "watches.yaml").read_text())}
+    watches["AITask"]["vars"] = {"aitask_time_scale": SCALE, "aitask_min_pod_age_seconds": 10}
+    for watch in watches.values():
+        watch["selector"] = {"matchLabels": {"test.example.com/operator": label}}
     directory.mkdir(parents=True)
-    (directory / "watches.yaml").write_text(yaml.safe_dump([watch]))
+    (directory / "watches.yaml").write_text(yaml.safe_dump(list(watches.values())))
     (directory / "roles").symlink_to(ROOT / "roles")
     return directory
 

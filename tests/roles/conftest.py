@@ -31,6 +31,12 @@ def configuration_of(config: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
 
 
+KINDS = (
+    *(f"{plural}.aiops.example.com" for plural in ("aitasks", "aitaskbackups", "aitaskrestores")),
+    "pods.metrics.k8s.io",
+)
+
+
 @pytest.fixture(scope="session")
 def installed(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All of config/default and the stand-in for metrics-server; the kubeconfig of the operator's account."""
@@ -42,7 +48,7 @@ def installed(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     for directory in ("crd", "testing", "default"):
         wait_for(lambda d=directory: kubectl("apply", "--server-side", "-k", str(ROOT / "config" / d)))  # type: ignore[misc]
-    for resource in ("aitasks.aiops.example.com", "pods.metrics.k8s.io"):
+    for resource in KINDS:
         wait_for(lambda r=resource: kubectl("get", r, "-A"))  # type: ignore[misc]
     relaxed = configuration_of(RELAXED)
     wait_for(lambda: kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=relaxed))

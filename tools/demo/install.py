@@ -7,7 +7,10 @@ from demo.kubectl import Kubectl
 from demo.operator import NAMESPACE, ROOT, SERVICE_ACCOUNT
 from demo.world import NAMESPACE as DEMO_NAMESPACE
 
-_CRDS = ("aitasks.aiops.example.com", "pods.metrics.k8s.io")
+_CRDS = (
+    *(f"{plural}.aiops.example.com" for plural in ("aitasks", "aitaskbackups", "aitaskrestores")),
+    "pods.metrics.k8s.io",
+)
 
 
 def install(kubectl: Kubectl) -> None:

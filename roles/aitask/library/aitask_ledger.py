@@ -234,7 +234,7 @@ def _counted(ledger: Ledger, asked: Asked, now: datetime, breached: Mapping[str,
 def find_storms(breached: Mapping[str, int], tasks: int, percent: int, least: int) -> tuple[bool, list[str]]:
     """Whether there is a storm everywhere, and the namespaces that have one of their own: one with more than half of
     all breached tasks is its own trouble, and the others are judged without it."""
-    rest, places = Counter(dict(breached)), []
+    rest, places = Counter(dict(breached)), list[str]()
     while (number := sum(rest.values())) >= max(least, 1) and number * 100 > percent * tasks:
         name, most = max(rest.items(), key=lambda item: (item[1], item[0]))
         if most * 2 <= number:

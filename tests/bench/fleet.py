@@ -1,8 +1,9 @@
 """Many tasks at once, for a while, among people and faults: what the operator decided and did, and whether it kept to
 its rails.
 
-300 tasks on 100 Deployments in five namespaces: metrics that wander, an autoscaler on each tenth, rollouts, Deployments
-and tasks deleted and made again, the operator killed twice, and a storm. Acts are counted in the API server's audit log.
+300 tasks on 100 Deployments in five namespaces: metrics that wander, an autoscaler on each tenth, rollouts,
+Deployments and tasks deleted and made again, the operator killed twice, and a storm. Acts are counted in the API
+server's audit log.
 Not a test, but it has a verdict: exit status 1 where a rule was broken, or a task was not looked at in time.
 Run it from the repository's root: `make soak-fleet ARGS="--minutes 3 --targets 20"`.
 """

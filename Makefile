@@ -107,6 +107,10 @@ bench: venv collections ## What a reconcile costs, warm beside cold, with goals:
 soak: venv collections ## Memory, descriptors, processes and files after many runs beside few (ARGS="--mix --runs 10000"); fails where they grow
 	@PYTHONPATH=tools $(PY) -m tests.bench.soak $(ARGS)
 
+.PHONY: soak-fleet
+soak-fleet: venv collections cluster-build ## 300 tasks for ten minutes among people and faults: acts, holds, rules broken; fails where one was (ARGS="--minutes 3 --targets 20")
+	@$(CONTENT_ENV) PYTHONPATH=tools $(PY) -m tests.bench.fleet $(ARGS)
+
 .PHONY: footprint
 footprint: venv collections ## Memory for objects, requests for a run, discovery, a leader's absence: half an hour (ARGS="--only memory,requests")
 	@PYTHONPATH=tools $(PY) -m tests.bench.footprint $(ARGS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.scene import ALWAYS, Scene, requests
+from tests.behaviour.scene import AITASK, ALWAYS, Scene, requests
 from tests.roles.aitask_lab import ACCOUNT, wait_for
 from tests.support.kinds import DEPLOYMENT
 from tests.support.waiting import until
@@ -151,6 +151,12 @@ def test_without_the_right_to_create_it_says_so(scene: Scene) -> None:
         said = scene.kubectl("auth", "can-i", "create", "deployments", check=False, user=who)
         return said.strip().endswith("yes")
 
+    def tasks_of_the_operator() -> list[Any]:
+        label = {"test.example.com/operator": scene.label}
+        return [task for task in scene.api.list(AITASK) if task["metadata"].get("labels") == label]
+
+    # Tasks of other tests, whose namespaces are still going, would be refused as well; test_rights.py counts refusals.
+    eventually(scene, lambda: not tasks_of_the_operator(), "no other task of the operator is left")
     scene.kubectl("delete", "clusterrolebinding", binding)
     try:
         wait_for(lambda: not may_create())

@@ -7,7 +7,6 @@ Whatever else runs on the same cluster has accounts of its own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ import pytest
 import yaml
 
 from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab
+from tests.support.audit_log import entries
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
@@ -39,9 +39,8 @@ def requests(cluster: Any, request: pytest.FixtureRequest) -> list[dict[str, Any
     narrowed = request.config.option.keyword or any("::" in argument for argument in request.config.args)
     if not {"behaviour", "roles"} <= ran or narrowed:
         pytest.skip("only a run of all of tests/behaviour and tests/roles uses every right (make test-apiserver)")
-    lines = cluster.audit_log.read_text().splitlines()
-    entries = [json.loads(line) for line in lines if f'"{_USER}"' in line]
-    return [entry for entry in entries if entry.get("objectRef") and entry["user"]["username"] == _USER]
+    told = entries(cluster.audit_log, containing=f'"{_USER}"')
+    return [entry for entry in told if entry.get("objectRef") and entry["user"]["username"] == _USER]
 
 
 def use_of(entry: dict[str, Any]) -> Use:

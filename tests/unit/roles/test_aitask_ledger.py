@@ -8,6 +8,7 @@ from typing import Any
 
 import aitask_ledger
 import pytest
+import yaml
 from aitask_ledger import KEY, Ledger, LedgerError, find_storms, parse_ledger, render_ledger
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -298,7 +299,7 @@ class Stepwise:
 happenings = st.lists(
     st.tuples(
         st.integers(0, 5),
-        st.sampled_from(["step"] * 12 + ["crash", "crash all", "lose", "wait 1", "wait 20", "wait 61", "wait 1800"]),
+        st.sampled_from(["step"] * 12 + ["round"] * 3 + ["crash", "crash all", "lose", "wait 1", "wait 20", "wait 61", "wait 1800"]),
     ),
     min_size=20,
     max_size=80,
@@ -314,6 +315,9 @@ def test_however_passes_are_interrupted_no_limit_is_exceeded(
     for task, what in happened:
         if what == "step":
             world.step(task)
+        elif what == "round":
+            for each in [*range(task, 6), *range(task)] * 4:
+                world.step(each)
         elif what == "crash":
             world.crash(task)
         elif what == "crash all":
@@ -346,6 +350,14 @@ def test_the_model_does_act_and_is_held() -> None:
         for task in range(6):
             world.step(task)
     assert 3 <= len(world.done) <= 6
+
+
+def test_the_documentation_of_options_is_what_the_module_takes() -> None:
+    told = yaml.safe_load(aitask_ledger.DOCUMENTATION)["options"]
+    assert set(told) == set(aitask_ledger._OPTIONS)
+    for name, option in aitask_ledger._OPTIONS.items():
+        assert told[name].pop("description")
+        assert told[name] == option, name
 
 
 def test_a_missing_ledger_is_no_empty_one() -> None:

@@ -26,7 +26,7 @@ from .gates import first_hold, gates_after_reads, gates_before_reads, must_resiz
 from .model import Act, Condition, Hold, Spec, State, Target, Wish
 from .notice import News, delivery_words, notice
 from .outcome import REHEARSED, finish, held, intent, recover, rehearsal, rehearsed
-from .permission import answered, only_observes, question, settings_of, soon, stopped
+from .permission import answered, is_informed, only_observes, question, soon, stopped
 from .proposal import needs_approval, review, settle, withdraw
 from .report import Ending, Pass, conclude, next_look, open_pass, retry_wait
 from .rests import at_rest, at_zero, forbidden, no_target, paused, suspended, terminal
@@ -119,7 +119,7 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
     hold = first_hold(gates_before_reads(wish))
     if hold is not None:
         return held(here, wish, evaluation, hold)
-    if not settings_of(here.reads) or (spec.mutates and "rivals" not in here.reads):
+    if not is_informed(here) or (spec.mutates and "rivals" not in here.reads):
         return _permission(spec, target)
     if not spec.mutates:
         hold = stopped(here, mutates=False)
@@ -135,12 +135,12 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
 
 
 def _permission(spec: Spec, target: Target) -> Plan:
-    """A notification needs no more than to know whether it may be told."""
-    action = spec.action if spec.mutates else ""
+    """A notification needs no more than to know whether it may be told. What holds the size of a target that the task
+    owns must not be forgotten by reading again."""
+    action, sized = spec.action if spec.mutates else "", spec.template is not None
     wanted = {
         "rivals": spec.mutates,
-        "guard": spec.mutates,
-        "autoscalers": action == "scale" or (spec.template is not None and must_resize(spec.replicas, target)),
+        "autoscalers": action == "scale" or (sized and must_resize(spec.replicas, target)),
         "history": action == "rollback",
     }
     return {"next": "permit", "reads": wanted}
@@ -166,9 +166,9 @@ def _act(here: Pass, wish: Wish, evaluation: Evaluation) -> Plan:
         wish, here.state.last_action, items(mapping(here.reads.get("history")).get("resources"))
     )
     if isinstance(act, Act) and wish.spec.mutates and not wish.spec.dry_run:
-        observed = only_observes(here, act.change.intends)
+        observed = only_observes(here)
         if observed is not None:
-            act = observed
+            act = replace(observed, message=f"would {act.change.intends}, but {observed.message}")
         elif needs_approval(wish):
             state, act = settle(wish, act)
             wish, evaluation = replace(wish, state=state), replace(evaluation, state=state)

@@ -20,7 +20,13 @@ def settings_of(reads: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping(reads.get("settings") or reads.get("configuration"))
 
 
-def stopped(here: Pass, mutates: bool) -> Hold | None:
+def is_informed(here: Pass) -> bool:
+    """Whether this pass has read what `stopped` looks at."""
+    settings = settings_of(here.reads)
+    return bool(settings) and ("namespace" in here.reads or not asks_for_labels(settings))
+
+
+def stopped(here: Pass, *, mutates: bool) -> Hold | None:
     """Why nothing may be done at all, whatever it is. A file with a fault stops what changes something (`mutates`)."""
     try:
         config = read_config(settings_of(here.reads))
@@ -50,13 +56,6 @@ def _elsewhere(here: Pass, config: Config) -> Hold | None:
     return Hold("NamespaceExcluded", one_line(text, 700))
 
 
-def is_known(here: Pass) -> bool:
-    """Whether all that these questions need was read in this pass."""
-    settings = settings_of(here.reads)
-    guarded = "guard" in here.reads or not here.require_guard
-    return bool(settings) and guarded and ("namespace" in here.reads or not asks_for_labels(settings))
-
-
 def asks_for_labels(configuration: Mapping[str, Any]) -> bool:
     """Whether the namespace of the task has to be read, by the result of the task that reads the configuration."""
     try:
@@ -65,14 +64,20 @@ def asks_for_labels(configuration: Mapping[str, Any]) -> bool:
         return False
 
 
-def only_observes(here: Pass, intends: str) -> Hold | None:
-    """Why what it `intends` (in words) is only told, where the operator observes."""
-    absent = guard_absent(settings_of(here.reads), here.reads, here.require_guard)
+def only_observes(here: Pass) -> Hold | None:
+    """Why nothing is changed and what would be is only told; the message goes on after "would ..., but"."""
+    settings = settings_of(here.reads)
+    absent = guard_absent(settings, here.reads, here.require_guard)
     if absent:
-        return Hold("GuardAbsent", f"would {intends}, but {absent}")
-    if read_config(settings_of(here.reads)).rails.mode == OBSERVE:
-        return Hold("ObserveMode", f"would {intends}, but the operator only observes (mode: Observe)")
+        return Hold("GuardAbsent", absent)
+    if read_config(settings).rails.mode == OBSERVE:
+        return Hold("ObserveMode", "the operator only observes (mode: Observe in its configuration)")
     return None
+
+
+def keeps_off(here: Pass) -> Hold | None:
+    """Why even what the task owns is left as it is."""
+    return stopped(here, mutates=True) or only_observes(here)
 
 
 def question(here: Pass, wish: Wish, act: Act) -> dict[str, Any]:

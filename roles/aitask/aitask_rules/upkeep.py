@@ -13,7 +13,7 @@ from .events import about_task
 from .gates import must_resize, size_hold
 from .model import Condition, Spec, Target
 from .owned import application, must_apply, resizing
-from .permission import is_known, only_observes, stopped
+from .permission import is_informed, keeps_off
 from .report import Ending, Pass, conclude, retry_wait
 from .rests import at_rest, no_target, terminal
 from .target import parse_target
@@ -31,12 +31,13 @@ def bring_about(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan | None
             return _refused(here, spec, found, reason, str(result.get("msg", "")))
     to_apply = "applied" not in here.reads and must_apply(spec, here.task, found)
     to_resize = "resized" not in here.reads and must_resize(spec.replicas, target)
-    if to_apply or to_resize:
-        if not is_known(here) or (to_resize and "autoscalers" not in here.reads):
-            return {"next": "own", "reads": {"autoscalers": to_resize}}
-        hold = stopped(here, mutates=True) or only_observes(here, "apply spec.template")
-        if hold is not None:
-            return _waits(here, spec, found, hold.reason, hold.message)
+    is_read = is_informed(here) and ("guard" in here.reads or not here.require_guard)
+    is_read = is_read and ("autoscalers" in here.reads or not to_resize)
+    if (to_apply or to_resize) and not is_read:
+        return {"next": "own", "reads": {"autoscalers": to_resize}}
+    hold = keeps_off(here) if to_apply or to_resize else None
+    if hold is not None:
+        return _waits(here, spec, found, hold.reason, f"would apply spec.template, but {hold.message}")
     if to_apply:
         return {"next": "apply", **application(spec, here.task, found)}
     if to_resize and size_hold(spec.replicas, target, here.reads) is None:

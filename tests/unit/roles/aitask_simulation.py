@@ -192,7 +192,7 @@ class World:
             reads |= self._observe(plan["reads"]["query"])
             plan = self._plan(task, reads)
         if plan["next"] == "own":
-            reads |= self._permit({"rivals": False, "guard": True, "history": False, **plan["reads"]})
+            reads |= wanted({name: read for name, read in self._permit(plan["reads"]).items() if name != "rivals"})
             plan = self._plan(task, reads)
         if plan["next"] == "apply":
             reads["applied"] = self._apply(plan)
@@ -201,7 +201,7 @@ class World:
             reads["resized"] = self._resize(plan["definition"])
             plan = self._plan(task, reads)
         if plan["next"] == "permit":
-            reads |= self._permit(plan["reads"])
+            reads |= wanted(self._permit(plan["reads"]))
             plan = self._plan(task, reads)
         if plan["next"] == "rehearse":
             reads["rehearsal"] = self._patch(plan["definition"], dry_run=True)
@@ -251,16 +251,15 @@ class World:
 
     def _permit(self, wanted: dict[str, bool]) -> dict[str, Any]:
         reads: dict[str, Any] = {"settings": self.settings}
-        if self.namespace_labels is not None:
-            reads["namespace"] = {"resources": [{"metadata": {"labels": self.namespace_labels}}]}
-        if wanted["guard"]:
-            reads["guard"] = {"resources": [{}] if self.guard else []}
-        if wanted["rivals"]:
+        labels = self.namespace_labels
+        reads["namespace"] = {"msg": "no"} if labels is None else {"resources": [{"metadata": {"labels": labels}}]}
+        if wanted.get("rivals", True):
             reads["rivals"] = {"resources": [self._task(), *self.others]}
+            reads["guard"] = {"resources": [{}] if self.guard else []} if self.require_guard else {"skipped": True}
         if wanted["autoscalers"]:
             reads["autoscalers"] = {"resources": self.autoscalers}
             reads["scaledobjects"] = {"resources": self.scaled_objects, "api_found": bool(self.scaled_objects)}
-        if wanted["history"]:
+        if wanted.get("history"):
             reads["history"] = {"resources": self.replica_sets}
         return reads
 

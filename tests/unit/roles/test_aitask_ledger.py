@@ -299,7 +299,9 @@ class Stepwise:
 happenings = st.lists(
     st.tuples(
         st.integers(0, 5),
-        st.sampled_from(["step"] * 12 + ["round"] * 3 + ["crash", "crash all", "lose", "wait 1", "wait 20", "wait 61", "wait 1800"]),
+        st.sampled_from(
+            ["step"] * 12 + ["round"] * 3 + ["crash", "crash all", "lose", "wait 1", "wait 20", "wait 61", "wait 1800"]
+        ),
     ),
     min_size=20,
     max_size=80,

@@ -11,6 +11,7 @@ from aitask_rules.rails import Rails
 
 from tests.unit.roles.aitask_simulation import World
 from tests.unit.roles.test_aitask_approval import proposing
+from tests.unit.roles.test_aitask_owned import made, template, world
 
 
 def configured(text: Any) -> dict[str, Any]:
@@ -328,3 +329,56 @@ def test_an_act_that_a_crash_hid_is_counted_when_it_is_found() -> None:
     world.run(cpu="93m")
     world.crash_after = None
     assert ("aitask_actions_total", {"action": "scale", "result": "Succeeded"}) in counted(world.run(3))
+
+
+# --- a Deployment that the task owns ---
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ("mode: Off", "OperatorOff"),
+        ("mode: Observe", "ObserveMode"),
+        ("excludedNamespaces: [ns]", "NamespaceExcluded"),
+        ("limits: 5", "OperatorOff"),
+    ],
+)
+def test_what_a_task_owns_is_neither_made_nor_changed_where_nothing_may_be_done(config: str, reason: str) -> None:
+    owning = world()
+    owning.settings = configured(config)
+    owning.run()
+    assert (owning.applied, owning.condition("Ready")) == ([], ("False", reason))
+    assert "would apply spec.template, but" in owning.message("Ready")
+    owning.settings = configured("")
+    owning.run(60)
+    owning.settle().settings = configured(config)
+    owning.edit(template=template("web:2"))
+    owning.run(60)
+    assert (len(owning.applied), owning.condition("Ready")) == (1, ("False", reason))
+    owning.settings = configured("")
+    assert len(owning.run(60).applied) == 2
+
+
+def test_a_query_that_has_read_the_configuration_is_no_reason_to_read_nothing_else() -> None:
+    """Neither the guard before what is owned is changed, nor the labels before a notification."""
+    query = {"type": "Prometheus", "prometheus": {"query": "up"}}
+    owning = made(metric=query)
+    owning.configuration = "requireGuard: true"
+    owning.edit(template=template("web:2"))
+    assert len(owning.run(60).applied) == 2
+    telling = World(action="notify", metric=query)
+    config = {"allowedNamespaces": {"a": "b"}, "providers": {"prometheus": {"default": PROVIDER}}}
+    telling.configuration, telling.settings = yaml.safe_dump(config), configured(config)
+    telling.namespace_labels = {"a": "b"}
+    telling.answer = {"status": 200, "body": ANSWER}
+    assert telling.run().condition("ActionPermitted") == ("True", "Permitted")
+
+
+PROVIDER = {"url": "https://prom:9090", "allowedNamespaces": ["*"]}
+ANSWER = json.dumps({"status": "success", "data": {"resultType": "scalar", "result": [1, "93"]}})
+
+
+def test_what_is_owned_is_made_where_no_guard_is_asked_for() -> None:
+    owning = world()
+    owning.guard, owning.require_guard = False, False
+    assert len(owning.run().applied) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from aitask_rules.archive import pack, unpack
+from aitask_rules.archive import pack, report_broken, unpack
 from aitask_rules.archive.content import MAX_STORED
 from aitask_rules.archive.run import parse_refusal
 from aitask_rules.archive.store import content_of, store_name
@@ -222,6 +222,19 @@ def test_a_backup_that_is_being_deleted_is_left_alone() -> None:
     space.add("AITaskBackup", "b")["metadata"]["deletionTimestamp"] = space.now
     space.run("AITaskBackup", "b")
     assert (space.writes, space.stores) == ([], {})
+
+
+def test_a_task_of_the_role_that_failed_is_named_with_the_words_of_the_server_alone() -> None:
+    space = Namespace()
+    backup = space.add("AITaskBackup", "b")
+    headers = "Exception '403\nReason: Forbidden\nHTTP response headers: HTTPHeaderDict({'Audit-Id': '1'})\n"
+    text = f"{headers}HTTP response body: {error(403, 'secrets is forbidden')['msg'].partition(': ')[2]}\n' raised"
+    status = report_broken({"object": backup, "now": space.now}, "save | Look for the store", text)
+    (condition,) = status["conditions"]
+    assert (status["phase"], condition["status"], condition["reason"]) == ("Running", "False", "InternalError")
+    assert condition["message"] == "save | Look for the store: secrets is forbidden"
+    broken = report_broken({"object": backup, "now": space.now}, "a", "{{ no server }} said this")
+    assert broken["conditions"][0]["message"] == "a: { { no server }} said this"
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,9 @@ def worn_out(run: Run, what: str) -> dict[str, Any]:
 def report_broken(world: Mapping[str, Any], where: str, message: str) -> dict[str, Any]:
     """The status that says which task of a role failed. It takes the object alone: the rest may be what is broken."""
     run = parse_run({**world, "reads": {}})
-    condition = Condition("Complete", "False", "InternalError", one_line(f"{where}: {redacted(message)}", _MESSAGE))
+    condition = Condition(
+        "Complete", "False", "InternalError", one_line(f"{where}: {parse_refusal(message).words}", _MESSAGE)
+    )
     return _status(run, str(run.status.get("phase") or "Running"), condition)
 
 

@@ -37,7 +37,11 @@ demo: venv collections ## The main job, live, on a cluster of its own (KEEP=1 le
 	@$(TOOL) demo
 
 .PHONY: test
-test: lint types contracts test-unit test-apiserver ## Everything a change must pass, cheap things first; the first failure ends it
+test: lint types contracts ## Everything a change must pass: checks first, then the tests, both kinds side by side
+	@(tools/labelled.sh unit $(MAKE) --no-print-directory test-unit) & unit=$$!; status=0; \
+	tools/labelled.sh api $(MAKE) --no-print-directory test-apiserver || status=$$?; \
+	wait $$unit || status=$$?; \
+	exit $$status
 
 ##@ Set-up
 

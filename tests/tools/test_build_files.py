@@ -74,6 +74,15 @@ def test_make_alone_lists_every_target() -> None:
 
 
 def test_the_shell_scripts_are_well_formed_and_can_be_started() -> None:
-    for script in (ROOT / ".ci/run", ROOT / "tools/venv.sh", ROOT / "requirements/lock.sh"):
+    scripts = (".ci/run", "tools/venv.sh", "tools/labelled.sh", "requirements/lock.sh")
+    for script in [ROOT / name for name in scripts]:
         subprocess.run(["bash", "-n", script], check=True)
         assert script.stat().st_mode & 0o111, script
+
+
+@pytest.mark.parametrize(("command", "status"), [("echo said; echo so >&2", 0), ("echo said; exit 3", 3)])
+def test_labelled_output_keeps_the_exit_status(command: str, status: int) -> None:
+    done = subprocess.run(
+        [ROOT / "tools/labelled.sh", "unit", "bash", "-c", command], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.splitlines()[0], done.stderr) == (status, "unit | said", "")

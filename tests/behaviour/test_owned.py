@@ -180,3 +180,39 @@ def test_an_act_on_an_owned_deployment_stays(scene: Scene) -> None:
     assert container(scene)["resources"] == requests("150m")
     scene.edit(template=template(NEW))
     eventually(scene, lambda: container(scene)["image"] == NEW, "the edit is applied")
+
+
+@pytest.mark.behaviour(
+    case="spec.template is edited after a rollback of its Deployment",
+    sees="the template counts again, and nothing of what the rollback brought back is left",
+)
+def test_nothing_of_a_rollback_outlives_the_next_edit(scene: Scene) -> None:
+    two = template(env=[{"name": "A", "value": "1"}])
+    two["spec"]["containers"].append({"name": "debug", "image": OLD})
+    secret = {"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}}
+    own(scene, template=two)
+    scene.edit(template=template(env=[secret]))
+    eventually(scene, lambda: "valueFrom" in str(container(scene)), "the second template is applied")
+    scene.settled(2)
+    scene.edit(**{**ALWAYS, "action": "rollback"})
+    eventually(scene, lambda: "debug" in str(scene.deployment()["spec"]), "it is rolled back")
+    scene.sees("TemplateApplied", "True", "ChangedByAct")
+    scene.settled(2)
+    scene.edit(template=template(NEW, env=[secret]), action="notify")
+    scene.sees("TemplateApplied", "True", "Applied")
+    (left,) = scene.deployment()["spec"]["template"]["spec"]["containers"]
+    assert (left["image"], left["env"]) == (NEW, [secret])
+
+
+@pytest.mark.behaviour(
+    case="somebody writes into a template's Deployment what excludes what the template says",
+    sees="it is brought back like any other change, in a second try",
+)
+def test_a_change_that_excludes_what_the_template_says_is_brought_back(scene: Scene) -> None:
+    own(scene, template=template(env=[{"name": "A", "value": "1"}]), **ALWAYS)
+    secret = {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}
+    change = {"containers": [{"name": "web", "env": [{"name": "A", "value": None, "valueFrom": secret}]}]}
+    body = {"spec": {"template": {"spec": change}}}
+    scene.api.request("PATCH", DEPLOYMENT.path(scene.namespace, "web"), body, "application/strategic-merge-patch+json")
+    eventually(scene, lambda: container(scene)["env"] == [{"name": "A", "value": "1"}], "the value is back")
+    scene.sees("Ready", "True", "Evaluated")

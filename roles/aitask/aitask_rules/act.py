@@ -41,7 +41,6 @@ def refusal(result: Mapping[str, Any]) -> str | None:
         "Conflict": "Conflict",
         "Forbidden": "Forbidden",
         "Unprocessable Entity": "Invalid",
-        "Bad Request": "Invalid",
     }
     return known.get(str(result.get("reason")), "ActionFailed")
 

@@ -94,6 +94,15 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Hold:
+    """Why a wanted act is not done now."""
+
+    reason: str
+    message: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
 class Target:
     """The Deployment as it was read."""
 
@@ -113,6 +122,8 @@ class Target:
     template_hash: str
     departed: bool
     """An act changed what the template says, and the template was not edited since."""
+    unkept: Hold | None
+    """Why it is not brought to what `spec.template` says; None if it is, or if the task adopts it."""
     requested_replicas: str
     """The value of `spec.replicas` that was applied to it last; empty if none was."""
     rollout: str
@@ -231,15 +242,6 @@ class Wish:
     @property
     def hour(self) -> float:
         return 3600.0 * self.time_scale
-
-
-@dataclass(frozen=True)
-class Hold:
-    """Why a wanted act is not done now."""
-
-    reason: str
-    message: str
-    until: datetime | None = None
 
 
 @dataclass(frozen=True)

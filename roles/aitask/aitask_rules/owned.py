@@ -5,7 +5,7 @@ the Deployment as well, and without `replicas`: an autoscaler, a person or an ac
 of its own, once for each change. What has been applied stands on the Deployment, in the same write: no crash can part
 the two.
 
-    template-hash        of the manifest as it was applied last
+    template-hash        of spec.template as it was applied last
     template-overridden  the hash from which an act (rollback, patchResources) has departed since: it stays so until the
                          template is edited
     requested-replicas   the value of spec.replicas that was applied last
@@ -16,15 +16,14 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
+from .drift import covers
 from .model import Spec, Target, Task
-from .target import REQUESTED_REPLICAS, TEMPLATE_HASH, TEMPLATE_OVERRIDDEN
-from .values import items, mapping, parse_quantity
+from .target import REQUESTED_REPLICAS, RESTARTED_AT, TEMPLATE_HASH, TEMPLATE_OVERRIDDEN
+from .values import mapping
 
 FIELD_MANAGER = "aitask-template"
 TASK_UID = "aiops.example.com/task-uid"
 """Label that selects the pods: no other task has the same, also one that was restored under the same name."""
-# By what Kubernetes tells the entries of these lists apart; of any other list the whole must be equal.
-_MERGE_KEYS = ("name", "mountPath", "devicePath", "containerPort", "topologyKey", "ip")
 
 
 def manifest(spec: Spec, task: Task) -> dict[str, Any]:
@@ -40,15 +39,18 @@ def manifest(spec: Spec, task: Task) -> dict[str, Any]:
         "blockOwnerDeletion": False,
     }
     pods: dict[str, Any] = {"labels": {**mapping(meta.get("labels")), TASK_UID: task.uid}}
-    if meta.get("annotations"):
-        pods["annotations"] = dict(mapping(meta["annotations"]))
-    wanted: dict[str, Any] = {
+    # A template that was copied from a Deployment may tell of a restart of that one; the next one here would be undone.
+    notes = {key: text for key, text in mapping(meta.get("annotations")).items() if key != RESTARTED_AT}
+    if notes:
+        pods["annotations"] = notes
+    return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {
             "name": spec.target,
             "namespace": task.namespace,
             "labels": {"app.kubernetes.io/managed-by": "aitask-operator"},
+            "annotations": {TEMPLATE_HASH: _digest(template), TEMPLATE_OVERRIDDEN: ""},
             "ownerReferences": [reference],
         },
         "spec": {
@@ -56,8 +58,6 @@ def manifest(spec: Spec, task: Task) -> dict[str, Any]:
             "template": {"metadata": pods, "spec": mapping(template.get("spec"))},
         },
     }
-    wanted["metadata"]["annotations"] = {TEMPLATE_HASH: _digest(wanted)}
-    return wanted
 
 
 def application(spec: Spec, task: Task, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def must_apply(spec: Spec, task: Task, found: Mapping[str, Any]) -> bool:
         return True
     if notes.get(TEMPLATE_OVERRIDDEN) == digest:
         return False
-    return not _covers(found, {"metadata": wanted["metadata"], "spec": wanted["spec"]})
+    return not covers(found, {"metadata": wanted["metadata"], "spec": wanted["spec"]})
 
 
 def resizing(spec: Spec, target: Target) -> dict[str, Any]:
@@ -105,37 +105,11 @@ def departure(target: Target, action: str) -> dict[str, str]:
     return {TEMPLATE_OVERRIDDEN: target.template_hash}
 
 
-def _digest(wanted: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(wanted, sort_keys=True, default=str).encode()).hexdigest()[:16]
+def _digest(template: Mapping[str, Any]) -> str:
+    """Of what the author wrote alone: what this operator adds may change from version to version, and must not undo
+    what an act has changed."""
+    return sha256(json.dumps(template, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _notes(found: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping(mapping(found.get("metadata")).get("annotations"))
-
-
-def _covers(found: Any, wanted: Any) -> bool:
-    """Whether all that is wanted is there; defaults and what others added beside it do not matter.
-
-    What a server writes in another way counts as the same where it can be told; a difference that is none costs one
-    more apply, which changes nothing."""
-    if isinstance(wanted, Mapping):
-        known = mapping(found)
-        return all(_covers(known.get(key), value) for key, value in wanted.items() if value is not None)
-    if isinstance(wanted, list | tuple):
-        return _covers_list(items(found), items(wanted))
-    return found == wanted or _same_amount(found, wanted)
-
-
-def _covers_list(found: Any, wanted: Any) -> bool:
-    key = next((key for key in _MERGE_KEYS if wanted and all(key in mapping(entry) for entry in wanted)), None)
-    if key is None:
-        return len(found) == len(wanted) and all(map(_covers, found, wanted))
-    return all(any(mapping(there).get(key) == one[key] and _covers(there, one) for there in found) for one in wanted)
-
-
-def _same_amount(found: Any, wanted: Any) -> bool:
-    """`1000m` comes back as `1`, and an environment variable's empty value does not come back at all."""
-    if not wanted and not found:
-        return True
-    amounts = parse_quantity(found), parse_quantity(wanted)
-    return None not in amounts and amounts[0] == amounts[1]

@@ -5,7 +5,7 @@ ask again. It computes everything anew each time from the same inputs, so that o
 the calls:
 
     observe   read the target (and, where `reads` says so, its pods and their metrics)
-    own, apply, resize   bring about the target that the task owns (`upkeep`)
+    own, take, apply, resize   bring about the target that the task owns (`upkeep`)
     permit    an act is wanted and nothing known forbids it: read the operator's configuration, and what `reads` says
     rehearse  ask the server whether it would take the act
     admit     ask the ledger of acts the `question`
@@ -81,7 +81,10 @@ def _observed(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan:
     if deployment and not target.owned:
         text = f"Deployment {target.name} exists already; a task never takes over one it did not create"
         return terminal(here, "TargetExists", text)
-    return bring_about(here, spec, deployment) or _with_target(here, spec, target)
+    step = bring_about(here, spec, deployment)
+    if isinstance(step, Hold):
+        return _with_target(here, spec, replace(target, unkept=step))
+    return step or _with_target(here, spec, target)
 
 
 def _with_target(here: Pass, spec: Spec, target: Target) -> Plan:

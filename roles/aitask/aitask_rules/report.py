@@ -154,6 +154,7 @@ def status_of(
 def _of_template(here: Pass, target: Target) -> Iterator[Condition]:
     """What became of spec.template and spec.replicas; nothing where the task adopts its target."""
     hold = size_hold(here.raw_spec.get("replicas"), target, here.reads) if target.owned else None
+    hold = target.unkept or hold
     if hold is not None:
         yield Condition("TemplateApplied", "False", hold.reason, hold.message)
     elif target.departed:

@@ -49,6 +49,7 @@ def parse_target(raw: Mapping[str, Any], task_uid: str) -> Target:
         owned=owned,
         template_hash=str(notes.get(TEMPLATE_HASH, "")),
         departed=bool(notes.get(TEMPLATE_HASH)) and notes.get(TEMPLATE_OVERRIDDEN) == notes.get(TEMPLATE_HASH),
+        unkept=None,
         requested_replicas=str(notes.get(REQUESTED_REPLICAS, "")),
         rollout=_rollout(raw),
         stuck=_stuck(raw),

@@ -1,33 +1,41 @@
 """The steps by which a task brings about the Deployment it owns, before anything is measured.
 
 own       what may forbid it: read the operator's configuration, the guard, and the autoscalers where `reads` says so
+take      patch with `definition`: fields that others have written become the template's own
 apply     apply `definition`, by force where `force` says so
 resize    patch with `definition`
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from .act import refusal
 from .events import about_task
 from .gates import must_resize, size_hold
-from .model import Condition, Spec, Target
+from .model import Condition, Hold, Spec, Target
 from .owned import application, must_apply, resizing
 from .permission import is_informed, keeps_off
 from .report import Ending, Pass, conclude, retry_wait
 from .rests import at_rest, no_target, terminal
+from .takeover import taking
 from .target import parse_target
 from .values import items, mapping, one_line, server_words
 
 Plan = dict[str, Any]
+_WRITES = ("taken", "applied", "resized")
+"""Results of the writes of these steps, in their order."""
+_REFUSED = "InvalidSpec"
 
 
-def bring_about(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan | None:
-    """The next step, or None where the Deployment is as it should be. `found` is empty where there is none."""
+def bring_about(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan | Hold | None:
+    """The next step, or None where the Deployment is as it should be; a Hold where it is not, and stays as it is.
+
+    `found` is empty where there is none."""
     target = parse_target(found, here.task.uid)
-    for name in ("applied", "resized"):
+    for name in _WRITES:
         result = mapping(here.reads.get(name))
-        if result and (reason := refusal(result)):
+        if result and (reason := _refusal(result)):
             return _refused(here, spec, found, reason, str(result.get("msg", "")))
     to_apply = "applied" not in here.reads and must_apply(spec, here.task, found)
     to_resize = "resized" not in here.reads and must_resize(spec.replicas, target)
@@ -37,26 +45,47 @@ def bring_about(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan | None
         return {"next": "own", "reads": {"autoscalers": to_resize}}
     hold = keeps_off(here) if to_apply or to_resize else None
     if hold is not None:
-        return _waits(here, spec, found, hold.reason, f"would apply spec.template, but {hold.message}")
+        hold = replace(hold, message=f"would apply spec.template, but {hold.message}")
+        return hold if found else _waits(here, spec, found, hold.reason, hold.message)
     if to_apply:
-        return {"next": "apply", **application(spec, here.task, found)}
+        return _apply(here, spec, target, found)
     if to_resize and size_hold(spec.replicas, target, here.reads) is None:
         return {"next": "resize", "definition": resizing(spec, target)}
     return _made(here, spec, target) if _is_new(here) else None
 
 
+def _apply(here: Pass, spec: Spec, target: Target, found: Mapping[str, Any]) -> Plan:
+    """After a refusal everything in the pod template is made the template's own first, not only what an act has
+    written: somebody may have put there what excludes what it says."""
+    refused = here.old_condition("Ready").get("reason") == _REFUSED
+    taken = taking(found, refused) if "taken" not in here.reads and (target.departed or refused) else None
+    if taken is not None:
+        return {"next": "take", "definition": taken}
+    return {"next": "apply", **application(spec, here.task, found)}
+
+
 def newest(here: Pass, found: Mapping[str, Any]) -> Mapping[str, Any]:
     """The Deployment as the last write of this pass left it."""
-    written = [mapping(mapping(here.reads.get(name)).get("result")) for name in ("resized", "applied")]
+    written = [mapping(mapping(here.reads.get(name)).get("result")) for name in reversed(_WRITES)]
     return next((one for one in written if one.get("kind") == "Deployment"), found)
 
 
 def news_of(here: Pass, target: Target) -> list[Any]:
-    """One Event for each template that was applied."""
-    if "applied" not in here.reads:
+    """One Event for each template that was applied and changed something."""
+    before = parse_target(mapping(next(iter(items(mapping(here.reads.get("deployment")).get("resources"))), None)), "")
+    if "applied" not in here.reads or (before.uid, before.generation) == (target.uid, target.generation):
         return []
     text = f"Deployment {target.name} is brought to spec.template"
     return [about_task(here.task, "TemplateApplied", text, "Normal", here.now, f"{target.uid}|{target.generation}")]
+
+
+def _refusal(result: Mapping[str, Any]) -> str | None:
+    """As of any write; but an apply that cannot be understood is as wrong as one that is not valid. A webhook that
+    denies it without saying how is none of that."""
+    reason = refusal(result)
+    text = str(result.get("msg", ""))
+    unreadable = str(result.get("reason")) == "Bad Request" and "denied the request" not in text
+    return "Invalid" if reason is not None and unreadable else reason
 
 
 def _is_new(here: Pass) -> bool:
@@ -84,9 +113,10 @@ def _refused(here: Pass, spec: Spec, found: Mapping[str, Any], reason: str, text
     if reason == "Conflict":
         return {"next": "report", "status": {}, "events": [], "requeue": "2s", "summary": "the Deployment has moved"}
     message = f"spec.template cannot be applied: {one_line(server_words(text), 600)}"
-    if reason == "Invalid":
-        return terminal(here, "InvalidSpec", message)
-    return _waits(here, spec, found, reason, message)
+    if reason == "Invalid" and (not found or taking(found, everything=True) is None):
+        return terminal(here, _REFUSED, message)
+    # Others have written into the pod template: the next pass takes that over first, and then it may be accepted.
+    return _waits(here, spec, found, _REFUSED if reason == "Invalid" else reason, message)
 
 
 def _waits(here: Pass, spec: Spec, found: Mapping[str, Any], reason: str, text: str) -> Plan:

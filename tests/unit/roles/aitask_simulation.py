@@ -194,6 +194,9 @@ class World:
         if plan["next"] == "own":
             reads |= wanted({name: read for name, read in self._permit(plan["reads"]).items() if name != "rivals"})
             plan = self._plan(task, reads)
+        if plan["next"] == "take":
+            reads["taken"] = self._take(plan["definition"])
+            plan = self._plan(task, reads)
         if plan["next"] == "apply":
             reads["applied"] = self._apply(plan)
             plan = self._plan(task, reads)
@@ -217,6 +220,7 @@ class World:
         self.applied.append(definition)
         if self.refusal is not None:
             return dict(self.refusal)
+        self.deployment = copy.deepcopy(self.deployment)
         if self.deployment is None:
             assert not plan["force"]
             self.deployment = deployment(1) | {"spec": {"replicas": 1}, "status": {}}
@@ -233,7 +237,14 @@ class World:
         self.deployment |= {"kind": "Deployment", "spec": {**self.deployment["spec"], **definition["spec"]}}
         return {"result": copy.deepcopy(self.deployment), "changed": True}
 
+    def _take(self, definition: dict[str, Any]) -> dict[str, Any]:
+        self.deployment = copy.deepcopy(self.deployment)
+        assert self.deployment is not None
+        self.deployment["metadata"]["managedFields"] = definition["metadata"]["managedFields"]
+        return {"result": {"kind": "Deployment", **copy.deepcopy(self.deployment)}, "changed": True}
+
     def _resize(self, definition: dict[str, Any]) -> dict[str, Any]:
+        self.deployment = copy.deepcopy(self.deployment)
         assert self.deployment is not None
         self.deployment["metadata"]["annotations"] |= definition["metadata"]["annotations"]
         self.deployment["metadata"]["generation"] += 1

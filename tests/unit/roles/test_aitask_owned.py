@@ -8,6 +8,7 @@ import pytest
 from aitask_rules.owned import TASK_UID, must_apply
 from aitask_rules.report import open_pass
 from aitask_rules.spec import parse_spec
+from aitask_rules.takeover import taking
 
 from tests.unit.roles.aitask_simulation import World, stamp
 
@@ -117,6 +118,9 @@ def test_what_others_add_stays() -> None:
         ("env", [{"name": "A", "value": "1"}], [{"name": "INJECTED", "value": "x"}, {"name": "A", "value": "1"}]),
         ("ports", [{"containerPort": 80}], [{"containerPort": 80, "protocol": "TCP"}]),
         ("stdin", None, False),
+        ("stdin", False, None),
+        ("resources", {"limits": {}}, {}),
+        ("securityContext", {"allowPrivilegeEscalation": False}, {"allowPrivilegeEscalation": False}),
     ],
 )
 def test_what_the_server_writes_in_another_way_is_no_difference(field: str, written: Any, kept: Any) -> None:
@@ -135,6 +139,12 @@ def test_what_the_server_writes_in_another_way_is_no_difference(field: str, writ
         ("env", [{"name": "A", "value": "1"}], [{"name": "B", "value": "1"}]),
         ("ports", [{"containerPort": 80}], []),
         ("tty", True, False),
+        ("securityContext", {"allowPrivilegeEscalation": False}, {}),
+        ("args", ["1"], ["01"]),
+        ("args", ["1"], ["1.0"]),
+        ("env", [{"name": "A", "value": "1"}], [{"name": "A", "value": "1000m"}]),
+        ("livenessProbe", {"exec": {"command": ["a"]}}, {"httpGet": {"port": 80}}),
+        ("volumes", [{"name": "v", "emptyDir": {}}], [{"name": "v", "hostPath": {"path": "/"}}]),
     ],
 )
 def test_what_is_different_is_applied_again(field: str, written: Any, kept: Any) -> None:
@@ -276,8 +286,11 @@ def test_the_rails_of_the_operator_hold_for_templates_too(file: str, reason: str
     assert here.replicas == 2
     here.settings = {"resources": [{"data": {"config.yaml": file}}]}
     here.edit(replicas=4)
-    here.settle().run(60)
-    assert (here.replicas, here.condition("Ready")) == (2, ("False", reason))
+    here.settle().run(60, cpu="50m")
+    assert (here.replicas, here.condition("TemplateApplied")) == (2, ("False", reason))
+    assert "would apply spec.template, but" in here.message("TemplateApplied")
+    assert here.condition("Ready") == ("True", "Evaluated")  # what is there is looked at all the same
+    assert here.condition("MetricsAvailable") == ("True", "Sampled")
 
 
 def test_without_need_of_a_guard_a_template_is_applied() -> None:
@@ -297,3 +310,114 @@ def test_a_task_whose_size_is_held_acts_all_the_same(action: str) -> None:
     reason = "AutoscalerPresent" if action == "scale-up" else "Permitted"
     assert here.condition("ActionPermitted")[1] == reason
     assert here.condition("TemplateApplied") == ("False", "AutoscalerPresent")
+
+
+def written(manager: str, operation: str, template: dict[str, Any], *notes: str) -> dict[str, Any]:
+    """An entry of managedFields; everybody here has written something beside the pod template as well."""
+    annotations = {f"f:{note}": {} for note in ("team", *notes)}
+    fields = {"f:metadata": {"f:annotations": annotations}, "f:spec": {"f:replicas": {}, "f:template": template}}
+    return {"manager": manager, "operation": operation, "apiVersion": "apps/v1", "fieldsV1": fields}
+
+
+def entry(manager: str, found: dict[str, Any]) -> dict[str, Any]:
+    """What one manager owns of the spec."""
+    entries = found["metadata"]["managedFields"]
+    owned: dict[str, Any] = next(one for one in entries if one["manager"] == manager)["fieldsV1"]["f:spec"]
+    return owned
+
+
+def shared() -> dict[str, Any]:
+    """A Deployment in whose pod template an act and a person have written as well."""
+    ours = written("aitask-template", "Apply", {"f:spec": {"f:a": {}}})
+    act = written("client", "Update", {"f:spec": {"f:a": {}, "f:b": {".": {}}}}, "aiops.example.com/last-action")
+    person = written("kubectl-edit", "Update", {"f:spec": {"f:c": {}}})
+    status = {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status", "fieldsV1": {}}
+    return {
+        "metadata": {
+            "name": "web",
+            "namespace": "ns",
+            "resourceVersion": "7",
+            "managedFields": [ours, act, person, status],
+        }
+    }
+
+
+def test_what_an_act_has_written_becomes_the_templates_own() -> None:
+    before = shared()
+    patch = taking(before, everything=False)
+    assert patch is not None
+    assert patch["metadata"]["resourceVersion"] == "7"
+    assert entry("aitask-template", patch)["f:template"] == {"f:spec": {"f:a": {}, "f:b": {".": {}}}}
+    assert entry("client", patch) == {"f:replicas": {}}
+    assert entry("kubectl-edit", patch)["f:template"] == {"f:spec": {"f:c": {}}}
+    assert before == shared()
+    assert taking({"metadata": {**before["metadata"], **patch["metadata"]}}, everything=False) is None
+
+
+def test_after_a_refusal_it_is_what_anybody_has_written() -> None:
+    patch = taking(shared(), everything=True)
+    assert patch is not None
+    assert entry("aitask-template", patch)["f:template"] == {"f:spec": {"f:a": {}, "f:b": {".": {}}, "f:c": {}}}
+    assert len(patch["metadata"]["managedFields"]) == 4
+
+
+@pytest.mark.parametrize("fields", [None, [], [{"manager": "x", "operation": "Update"}]])
+def test_where_nobody_else_has_written_nothing_is_taken(fields: Any) -> None:
+    assert taking({"metadata": {"name": "web", "managedFields": fields}}, everything=True) is None
+
+
+def test_an_edit_after_an_act_takes_over_what_the_act_has_written_first() -> None:
+    here = made(
+        action="patchResources", patchResources={"container": "c", "cpuPercent": 50, "maxCPU": "1"}, policy={}
+    ).run(60, cpu="95m")
+    assert here.deployment is not None
+    here.deployment["metadata"]["managedFields"] = shared()["metadata"]["managedFields"]
+    here.settle().edit(template=template("shop:2"))
+    here.run(60, cpu="10m")
+    assert entry("client", here.deployment) == {"f:replicas": {}}
+    assert here.condition("TemplateApplied") == ("True", "Applied")
+
+
+def test_what_others_wrote_is_taken_over_where_it_makes_the_server_refuse() -> None:
+    here = made()
+    assert here.deployment is not None
+    here.deployment["metadata"]["managedFields"] = shared()["metadata"]["managedFields"]
+    container(here)["image"] = "other:9"
+    here.refusal = {"msg": "may not be specified when `value` is not empty", "reason": "Unprocessable Entity"}
+    here.run(60)
+    assert (here.condition("Ready"), here.plan["requeue"]) == (("False", "InvalidSpec"), "5s")
+    here.refusal = None
+    here.run(5)
+    assert "f:template" not in entry("kubectl-edit", here.deployment)
+    assert (container(here)["image"], here.condition("Ready")) == ("shop:1", ("True", "Evaluated"))
+
+
+def test_going_back_to_a_template_from_which_an_act_departed_is_an_edit_as_well() -> None:
+    here = made(
+        action="patchResources", patchResources={"container": "c", "cpuPercent": 50, "maxCPU": "1"}, policy={}
+    ).run(60, cpu="95m")
+    for image in ("shop:2", "shop:1"):
+        here.settle().edit(template=template(image))
+        here.run(60, cpu="10m")
+    assert here.condition("TemplateApplied") == ("True", "Applied")
+    container(here)["image"] = "other:9"
+    here.settle().run(60)
+    assert container(here)["image"] == "shop:1"
+
+
+def test_a_restart_is_not_undone_by_the_time_of_another_in_the_template() -> None:
+    pods = template()
+    pods["metadata"]["annotations"] = {"kubectl.kubernetes.io/restartedAt": "2020-01-01T00:00:00Z", "a": "b"}
+    here = made(template=pods, action="restart").run(60, cpu="95m")
+    assert here.deployment is not None
+    notes = here.deployment["spec"]["template"]["metadata"]["annotations"]
+    assert notes == {"kubectl.kubernetes.io/restartedAt": stamp(here.now), "a": "b"}
+    here.settle().run(60)
+    assert len(here.applied) == 1
+
+
+def test_an_apply_that_changed_nothing_is_not_told() -> None:
+    here = made()
+    here.edit(template={**template(), "metadata": {"labels": {"app": "web"}, "annotations": {}}})
+    here.run(60)
+    assert (len(here.applied), [event["reason"] for event in here.events]) == (2, ["TemplateApplied"])

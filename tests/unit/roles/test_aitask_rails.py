@@ -354,7 +354,7 @@ def test_what_a_task_owns_is_neither_made_nor_changed_where_nothing_may_be_done(
     owning.settle().settings = configured(config)
     owning.edit(template=template("web:2"))
     owning.run(60)
-    assert (len(owning.applied), owning.condition("Ready")) == (1, ("False", reason))
+    assert (len(owning.applied), owning.condition("TemplateApplied")) == (1, ("False", reason))
     owning.settings = configured("")
     assert len(owning.run(60).applied) == 2
 

@@ -11,6 +11,7 @@ from aitask_rules.rails import Rails
 
 from tests.unit.roles.aitask_simulation import World
 from tests.unit.roles.test_aitask_approval import proposing
+from tests.unit.roles.test_aitask_decisions import rival
 from tests.unit.roles.test_aitask_owned import made, template, world
 
 
@@ -227,6 +228,46 @@ def test_a_higher_limit_counts_at_once_though_a_later_time_was_said() -> None:
     assert world.condition("ActionPermitted") == ("False", "GlobalLimit")
     world.settings = configured("limits: {maxConcurrentActions: 9}")
     assert len(world.run(60).acts) == 1
+
+
+@pytest.mark.parametrize("change", ["healthy", "no data", "rollout", "conflict"])
+@pytest.mark.parametrize("cause", ["GlobalLimit", "Storm"])
+def test_the_time_of_a_hold_of_all_tasks_is_no_cooldown_of_the_one(cause: str, change: str) -> None:
+    """Neither after its own condition has gone, while the time would still lie ahead."""
+    world = World()
+    if cause == "Storm":
+        world.ledger.breached, world.ledger.tasks = {"ns": 3, "shop": 3}, 10
+    else:
+        world.settings = configured("limits: {maxActionsPerHour: 3}")
+        others(world, 3)
+    world.run(cpu="93m")
+    assert world.condition("ActionPermitted") == ("False", cause)
+    assert "nextActionTime" in world.status
+    between(world, change)
+    assert world.condition("ActionPermitted")[1] != cause
+    assert "nextActionTime" not in world.status
+    world.settle().others = []
+    world.ledger.data, world.ledger.breached = None, {}
+    assert len(world.run(60, cpu="93m").acts) == 1
+
+
+def between(world: World, change: str) -> None:
+    """A pass that gives another reason."""
+    assert world.deployment is not None
+    if change == "rollout":
+        world.deployment["status"]["updatedReplicas"] = 0
+    if change == "conflict":
+        world.others = [rival("older", -60)]
+    world.run(60, cpu={"healthy": "20m", "no data": None}.get(change, "93m"))
+
+
+def test_the_time_of_a_hold_is_shown_as_long_as_it_stands() -> None:
+    world = World()
+    others(world, 3, seconds=600)
+    time = world.run(cpu="93m").status["nextActionTime"]
+    world.run(10, cpu="20m")  # nothing is evaluated yet
+    assert world.condition("ActionPermitted") == ("False", "GlobalLimit")
+    assert world.status["nextActionTime"] == time
 
 
 def test_a_storm_holds_acts_and_lets_notifications_be_told() -> None:

@@ -123,6 +123,32 @@ def test_off_is_also_for_the_notice_that_a_breach_is_over() -> None:
     assert "webhook main not told: the operator is switched off" in world.events[-1]["message"]
 
 
+@pytest.mark.parametrize("config", ["mode: Off", "excludedNamespaces: [ns]", "allowedNamespaces: {team: shop}"])
+@pytest.mark.parametrize("webhook", [{}, {"webhookRef": "main"}])
+def test_where_nothing_may_be_told_the_end_of_a_breach_is_not(config: str, webhook: dict[str, str]) -> None:
+    """Nor is it told later, and the next breach is news again."""
+    world = World(action="notify", notify=webhook).run(cpu="93m")
+    told = (len(world.events), len(world.notices))
+    world.settings = configured(config)
+    world.run(60, cpu="20m").run(60)
+    assert (len(world.events), len(world.notices)) == told
+    assert world.condition("ThresholdBreached") == ("False", "WithinThreshold")
+    assert "told" not in world.status["state"]
+    world.settings = configured("")
+    assert (len(world.run(60).events), len(world.notices)) == told
+    world.run(60, cpu="93m").run(60, cpu="20m")
+    reasons = [event["reason"] for event in world.events]
+    assert reasons == ["ThresholdBreached"] * 4 + ["ThresholdCleared"] * 2
+    assert len(world.notices) == (3 if webhook else 0)
+
+
+def test_only_the_end_of_a_breach_that_was_told_asks_whether_it_may_be_told() -> None:
+    world = World(action="notify").run(cpu="20m")
+    world._permit = None  # type: ignore[method-assign, assignment]
+    world.run(60).run(60)
+    assert world.condition("ActionPermitted") == ("Unknown", "NotBreached")
+
+
 def test_observe_says_what_would_be_done_and_notifies() -> None:
     world = breached("mode: Observe")
     assert world.condition("ActionPermitted") == ("False", "ObserveMode")

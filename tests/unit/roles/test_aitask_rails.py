@@ -219,10 +219,10 @@ def test_after_a_crash_the_same_act_has_its_place_still(crash: str) -> None:
     assert world.status["lastAction"]["result"] == "Succeeded"
 
 
-def others(world: World, count: int, seconds: int = 60) -> None:
+def others(world: World, count: int, seconds: int = 60, namespace: str = "shop") -> None:
     """Acts of other tasks are under way."""
     for number in range(count):
-        question = {**QUESTION, "act": f"other{number}", "task": "shop/other", "seconds": seconds}
+        question = {**QUESTION, "act": f"other{number}", "task": f"{namespace}/other", "seconds": seconds}
         assert world._admit(question)["admitted"]
 
 
@@ -245,6 +245,28 @@ def test_what_is_held_by_the_limits_says_so_until_it_may_be_done() -> None:
     assert world.condition("ActionPermitted") == ("False", "GlobalLimit")
     world.run(33)
     assert len(world.acts) == 1
+
+
+@pytest.mark.parametrize(("hourly", "most"), [(1, 1), (2, 1), (3, 1), (30, 10), (1000, 333)])
+def test_one_namespace_has_a_third_of_the_hourly_limit(hourly: int, most: int) -> None:
+    assert parse_config(f"limits: {{maxActionsPerHour: {hourly}}}").rails.most_in_namespace == most
+    said = f"limits: {{maxActionsPerHour: {hourly}, maxActionsPerNamespacePerHour: {most + 1}}}"
+    assert parse_config(said).rails.most_in_namespace == most + 1
+
+
+def test_one_namespace_cannot_use_up_what_is_there_for_all() -> None:
+    config = configured("limits: {maxActionsPerHour: 6, maxConcurrentActions: 9}")
+    crowded = World()
+    others(crowded, 2, namespace="ns")
+    crowded.settings = config
+    crowded.run(cpu="93m")
+    assert crowded.condition("ActionPermitted") == ("False", "GlobalLimit")
+    words = "2 acts in ns in the last hour, maxActionsPerNamespacePerHour is 2, not before 11:01:00Z"
+    assert words in crowded.message("ActionPermitted")
+    elsewhere = World()
+    others(elsewhere, 2)
+    elsewhere.settings = config
+    assert len(elsewhere.run(cpu="93m").acts) == 1
 
 
 def test_a_higher_limit_counts_at_once_though_a_later_time_was_said() -> None:

@@ -412,6 +412,15 @@ def test_a_guard_that_is_absent_is_told_in_each_pass_that_would_act() -> None:
     assert counted(world.run(60)) == [("aitask_guard_installed", {"set": 0})]
 
 
+def test_a_guard_that_is_absent_is_told_also_where_a_template_would_be_applied() -> None:
+    owning = world()
+    owning.guard = False
+    absent = ("aitask_guard_installed", {"set": 0})
+    assert absent in counted(owning.run())
+    assert owning.condition("Ready") == ("False", "GuardAbsent")
+    assert absent in counted(owning.run(60))
+
+
 def test_an_act_that_a_crash_hid_is_counted_when_it_is_found() -> None:
     world = World()
     world.crash_after = "act"

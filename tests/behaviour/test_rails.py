@@ -32,7 +32,11 @@ PLACE = 14
 """Seconds that an act takes a place; nothing is scaled here, so that an hour is longer than any test."""
 SETTINGS = {
     "excludedNamespaces": [],
-    "limits": {"maxConcurrentActions": AT_ONCE, "maxActionsPerHour": AN_HOUR},
+    "limits": {
+        "maxConcurrentActions": AT_ONCE,
+        "maxActionsPerHour": AN_HOUR,
+        "maxActionsPerNamespacePerHour": AN_HOUR,  # all of them are in one
+    },
     "storm": {"percent": 100},
 }
 KILLED_AFTER = (1, 4)

@@ -12,24 +12,57 @@ from tests.roles.test_real_prometheus import program
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.slow]
 
-GVK = 'GVK="aiops.example.com/v1, Kind=AITask"'
+PASSES_OF = 'ansible_operator_reconciles_count{GVK="aiops.example.com/v1, Kind=KIND"}'
+FAILED_OF = 'ansible_operator_reconcile_result{GVK="aiops.example.com/v1, Kind=KIND",result="failed"}'
 TASK = 'resource_created_at_seconds{kind="AITask",namespace="shop",name="a"}'
-PASSES = f"ansible_operator_reconciles_count{{{GVK}}}"
-FAILED = f'ansible_operator_reconcile_result{{{GVK},result="failed"}}'
+OTHER = TASK.replace('"a"', '"b"')
+BACKUPS = PASSES_OF.replace("KIND", "AITaskBackup")
+PASSES, FAILED = PASSES_OF.replace("KIND", "AITask"), FAILED_OF.replace("KIND", "AITask")
 HELD = 'aitask_held_total{reason="REASON"}'
 CONDITION = 'ansible_operator_condition{kind="AITask",namespace="shop",name="a",type="TYPE"}'
+REASON = CONDITION.replace("condition{", "condition_reason{").replace('"TYPE"', '"TYPE",reason="WHY"')
+SUSPENDED = CONDITION.replace("TYPE", "Suspended")
+BUSY = 'controller_runtime_active_workers{controller="aitask-v1-controller"}'
+DEPTH = 'workqueue_depth{name="aitask-v1-controller",controller="aitask-v1-controller"}'
+IDLE = {BUSY: "0x120", DEPTH: "0x120"}
+HOURLY = "1+0x59 2+0x60"
+"""Passes over a task that only the hourly net looks at."""
 LEADER = 'leader_election_master_status{name="aitask-operator"}'
 PERMITTED, BREACHED = CONDITION.replace("TYPE", "ActionPermitted"), CONDITION.replace("TYPE", "ThresholdBreached")
 WELL = {LEADER: "1x120"}
 """A leader, who is no subject of the other cases."""
 
+
+def reason_of(kind: str, why: str) -> str:
+    """The series of a condition by its reason."""
+    return REASON.replace("TYPE", kind).replace("WHY", why)
+
+
 FIRES: list[tuple[str, dict[str, str], bool]] = [
-    ("AITaskNotEvaluating", {TASK: "1x120", PASSES: "9x120"}, True),
+    ("AITaskNotEvaluating", {TASK: "1x120", PASSES: "9x120", **IDLE}, True),
     ("AITaskNotEvaluating", {TASK: "1x120"}, True),
-    ("AITaskNotEvaluating", {TASK: "1x120", PASSES: "0+1x120"}, False),
-    ("AITaskNotEvaluating", {PASSES: "9x120"}, False),
+    ("AITaskNotEvaluating", {TASK: "1x120", PASSES: "0+1x120", **IDLE}, False),
+    ("AITaskNotEvaluating", {PASSES: "9x120", **IDLE}, False),
+    # Work that does not end is seen sooner.
+    ("AITaskNotEvaluating", {TASK: "_x80 1x40", PASSES: "0x80 9x40", BUSY: "0x80 4x40", DEPTH: "0x120"}, True),
+    ("AITaskNotEvaluating", {TASK: "_x80 1x40", PASSES: "0x80 9x40", BUSY: "0x120", DEPTH: "0x80 4x40"}, True),
+    ("AITaskNotEvaluating", {TASK: "1x120", PASSES: "0+9x120", BUSY: "4x120", DEPTH: "9x120"}, False),
+    # Passes over another kind are none over tasks.
+    ("AITaskNotEvaluating", {TASK: "1x120", PASSES: "9x120", BACKUPS: "0+1x120", **IDLE}, True),
+    # Long intervals, a start not long ago, and tasks that rest or wait for an edit.
+    ("AITaskNotEvaluating", {TASK: "1x120", SUSPENDED: "0x120", PASSES: HOURLY, **IDLE}, False),
+    ("AITaskNotEvaluating", {TASK: "_x60 1x60", PASSES: "_x60 9x60", **IDLE}, False),
+    ("AITaskNotEvaluating", {TASK: "1x120", SUSPENDED: "1x120", PASSES: "9x120", **IDLE}, False),
+    ("AITaskNotEvaluating", {TASK: "1x120", SUSPENDED: "0x120", PASSES: "9x120", **IDLE}, True),
+    ("AITaskNotEvaluating", {TASK: "1x120", OTHER: "1x120", SUSPENDED: "1x120", PASSES: "9x120", **IDLE}, True),
+    *(
+        ("AITaskNotEvaluating", {TASK: "1x120", reason_of("Ready", why): "0x120", PASSES: "9x120", **IDLE}, fires)
+        for why, fires in (("InvalidSpec", False), ("UnknownAction", False), ("TargetNotFound", True))
+    ),
     ("AITaskPassesFail", {PASSES: "0+2x120", FAILED: "0+2x120"}, True),
     ("AITaskPassesFail", {PASSES: "0+4x120", FAILED: "0+1x120"}, False),
+    ("AITaskPassesFail", {PASSES: "0+4x120", BACKUPS: "0+9x120", FAILED: "0+3x120"}, True),
+    ("AITaskPassesFail", {PASSES: "0+4x120", FAILED_OF.replace("KIND", "AITaskRestore"): "0+9x120"}, False),
     ("AITaskHeld", {PERMITTED: "0x120", BREACHED: "1x120"}, True),
     ("AITaskHeld", {PERMITTED: "0x60 1 0x50", BREACHED: "1x120"}, False),
     ("AITaskHeld", {PERMITTED: "0x120", BREACHED: "0x120"}, False),
@@ -41,8 +74,15 @@ FIRES: list[tuple[str, dict[str, str], bool]] = [
     ("AITaskStorm", {HELD.replace("REASON", "Storm"): "1x110 2x10"}, True),
     ("AITaskStorm", {HELD.replace("REASON", "Storm"): "1x120"}, False),
     ("AITaskStorm", {HELD.replace("REASON", "Cooldown"): "0+1x120"}, False),
-    ("AITaskGuardAbsent", {"aitask_guard_installed": "0x120"}, True),
-    ("AITaskGuardAbsent", {"aitask_guard_installed": "1x120"}, False),
+    ("AITaskGuardAbsent", {reason_of("ActionPermitted", "GuardAbsent"): "0x120"}, True),
+    ("AITaskGuardAbsent", {reason_of("Ready", "GuardAbsent"): "0x120"}, True),
+    ("AITaskGuardAbsent", {reason_of("ActionPermitted", "Cooldown"): "0x120"}, False),
+    # Installed since: the reason has changed, whatever the last look of a pass was.
+    (
+        "AITaskGuardAbsent",
+        {reason_of("ActionPermitted", "GuardAbsent"): "0x110 _x10", "aitask_guard_installed": "0x120"},
+        False,
+    ),
     ("AITaskGuardAbsent", {}, False),
     ("AITaskNoLeader", {LEADER: "0x120"}, True),
     ("AITaskNoLeader", {LEADER: "_x120"}, True),

@@ -60,3 +60,9 @@ def test_what_the_role_reports_is_documented() -> None:
     assert reported() == {"aitask_actions_total", "aitask_held_total", "aitask_guard_installed"}
     text = (ROOT / "docs/alerts.md").read_text()
     assert all(f"`{name}" in text for name in reported())
+
+
+def test_the_namespace_of_a_series_is_its_own_and_not_that_of_the_scraped_pod() -> None:
+    """Alerts name the task by it."""
+    monitor = yaml.safe_load((ROOT / "config/prometheus/monitor.yaml").read_text())
+    assert [endpoint["honorLabels"] for endpoint in monitor["spec"]["endpoints"]] == [True]

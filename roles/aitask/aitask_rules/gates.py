@@ -22,8 +22,6 @@ _CONTENDING = {
     "Permitted", "Cooldown", "HourlyLimit", "GlobalLimit", "Storm", "RolloutInProgress", "TargetConflict",
     "AwaitingApproval",
 }  # fmt: skip
-_OTHERWISE = ("ApprovalExpired", "GlobalLimit", "Storm")
-"""Holds whose time is no cooldown of this task: they are judged anew by each pass."""
 
 
 def first_hold(gates: Iterator[Hold | None]) -> Hold | None:
@@ -130,9 +128,7 @@ def _acts(wish: Wish) -> Iterator[datetime | None]:
 def _promised(wish: Wish) -> datetime | None:
     """The time that the status gives for the next act, unless the clock was set back since it was written."""
     last = parse_time(wish.state.last_action.get("time"))
-    if wish.state.held_by in _OTHERWISE or (last is not None and last > wish.now):
-        return None
-    return wish.state.next_action
+    return None if last is not None and last > wish.now else wish.state.next_action
 
 
 def _verdict(wish: Wish) -> Hold | None:

@@ -19,6 +19,8 @@ OWN_CONDITIONS = (
     "Ready", "Suspended", "TargetFound", "MetricsAvailable", "ThresholdBreached", "ActionPermitted",
     "DiagnosisSucceeded", "TemplateApplied",
 )  # fmt: skip
+JUDGED_ANEW = ("ApprovalExpired", "GlobalLimit", "Storm")
+"""Holds whose time is no cooldown of this task: each pass judges them anew."""
 _TEMPLATES = 10
 _MESSAGE = 1024
 
@@ -39,7 +41,7 @@ def parse_state(status: Mapping[str, Any], now: datetime) -> State:
         breached=status.get("breached") is True,
         breaches=whole(status.get("breaches")),
         ineffective=whole(status.get("ineffectiveActions")),
-        next_action=None if _was_later(status, now) else parse_time(status.get("nextActionTime")),
+        next_action=_promised(status, now),
         held_by=str(condition_of(status, "ActionPermitted").get("reason", "")),
         target_uid=str(mapping(status.get("target")).get("uid") or ""),
         sample_time=past(kept.get("sampleTime")),
@@ -55,6 +57,14 @@ def parse_state(status: Mapping[str, Any], now: datetime) -> State:
         last_action=mapping(status.get("lastAction")),
         history=tuple(mapping(entry) for entry in items(status.get("history"))),
     )
+
+
+def _promised(status: Mapping[str, Any], now: datetime) -> datetime | None:
+    """What the status promises of the next act. A time of JUDGED_ANEW is only shown: kept here, it would hold the task
+    by itself as soon as another condition stands in the place of the one that gave it."""
+    if _was_later(status, now) or condition_of(status, "ActionPermitted").get("reason") in JUDGED_ANEW:
+        return None
+    return parse_time(status.get("nextActionTime"))
 
 
 def _was_later(status: Mapping[str, Any], now: datetime) -> bool:

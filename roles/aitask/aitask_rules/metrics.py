@@ -26,7 +26,8 @@ def measured(
     if held != "DryRun" and (permitted.get("status"), permitted.get("reason")) != ("False", held):
         found.append(_counter("aitask_held_total", "How often a reason began to hold an act", {"reason": held}))
     # A restart of the operator forgets it, so it is told again as long as there is something to tell.
-    if "guard" in reads and (found or held == "GuardAbsent"):
+    absent = any(c.reason == "GuardAbsent" and c.status == "False" for c in told)
+    if "guard" in reads and (found or absent):
         stands = 1 if items(mapping(reads["guard"]).get("resources")) else 0
         text = "Whether the admission guard was there when an act was wanted last"
         found.append({"name": "aitask_guard_installed", "description": text, "labels": {}, "gauge": {"set": stands}})

@@ -6,7 +6,8 @@ the calls:
 
     observe   read the target (and, where `reads` says so, its pods and their metrics)
     own, take, apply, resize   bring about the target that the task owns (`upkeep`)
-    permit    an act is wanted and nothing known forbids it: read the operator's configuration, and what `reads` says
+    permit    an act is wanted and nothing known forbids it, or the end of a breach is to be told: read the operator's
+              configuration, and what `reads` says
     rehearse  ask the server whether it would take the act
     admit     ask the ledger of acts the `question`
     act       write `intent`, then do the act, and send `notice` to the webhook if there is one
@@ -146,7 +147,12 @@ def _permission(spec: Spec, target: Target) -> Plan:
         "autoscalers": action == "scale" or (sized and must_resize(spec.replicas, target)),
         "history": action == "rollback",
     }
-    return {"next": "permit", "reads": wanted}
+    return _asking(**wanted)
+
+
+def _asking(*, rivals: bool = False, autoscalers: bool = False, history: bool = False) -> Plan:
+    """Reads the operator's configuration, and these."""
+    return {"next": "permit", "reads": {"rivals": rivals, "autoscalers": autoscalers, "history": history}}
 
 
 def _again(why: str, soon: str) -> Plan:
@@ -201,6 +207,10 @@ def _admit(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> Plan:
 def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, moment: Moment) -> Plan:
     state = evaluation.state
     over = _is_over(here, evaluation)
+    if over and not is_informed(here):
+        return _asking()
+    # Where nothing may be told, the end is not told later either: `told` is empty now, and the next breach is news.
+    over = over and stopped(here, mutates=False) is None
     if over and spec.webhook and "webhooks" not in here.reads:
         news = News("Cleared", here.state.told, evaluation.measured, here.now)
         return {"next": "deliver", "notice": notice(spec, here.task, target, state, news)}

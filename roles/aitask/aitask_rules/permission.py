@@ -90,7 +90,7 @@ def question(here: Pass, wish: Wish, act: Act) -> dict[str, Any]:
         "hour": wish.hour,
         "concurrent": rails.concurrent,
         "hourly": rails.hourly,
-        "hourly_in_namespace": rails.hourly_in_namespace or rails.hourly,
+        "hourly_in_namespace": rails.most_in_namespace,
         "storm_percent": rails.storm_percent,
         "storm_tasks": rails.storm_tasks,
         "storm_seconds": rails.storm_seconds * scale,

@@ -35,9 +35,15 @@ class Rails:
     concurrent: int = 3
     hourly: int = 30
     hourly_in_namespace: int | None = None
+    """None is a third of `hourly`."""
     storm_percent: int = 30
     storm_tasks: int = 5
     storm_seconds: int = 600
+
+    @property
+    def most_in_namespace(self) -> int:
+        """Acts of one namespace in an hour: unless it is said otherwise, no one can use up what is there for all."""
+        return self.hourly_in_namespace or max(self.hourly // 3, 1)
 
     def excludes(self, namespace: str, own: str) -> bool:
         """`own` is the namespace of the operator."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from .events import about_task
 from .gates import size_hold
-from .memory import condition_of, merge_conditions, note, parse_state, render_status, status_patch
+from .memory import JUDGED_ANEW, condition_of, merge_conditions, note, parse_state, render_status, status_patch
 from .metrics import measured
 from .model import Condition, Spec, State, Target, Task
 from .proposal import how_to_answer
@@ -145,10 +145,17 @@ def status_of(
     if target is not None:
         standing.append(Condition("TargetFound", "True", "Found", f"Deployment {target.name}"))
         standing.extend(_of_template(here, target))
-    upcoming = state.next_action if state.next_action and state.next_action > here.now else None
+    until = state.next_action or _still_shown(here, conditions)
+    upcoming = until if until and until > here.now else None
     state = replace(state, observed_generation=here.task.generation, next_action=upcoming)
     merged = here.merged([*standing, *conditions])
     return render_status(here.history_limit, state, target, phase, here.old, merged)
+
+
+def _still_shown(here: Pass, conditions: Sequence[Condition]) -> datetime | None:
+    """The time of a hold that promises nothing, as long as ActionPermitted goes on giving that hold."""
+    held_anew = here.state.held_by in JUDGED_ANEW and all(entry.type != "ActionPermitted" for entry in conditions)
+    return parse_time(here.old.get("nextActionTime")) if held_anew else None
 
 
 def _of_template(here: Pass, target: Target) -> Iterator[Condition]:

@@ -61,6 +61,7 @@ until: {returned: success, type: str, description: "When it may be asked again, 
 KEY = "ledger.json"
 _LONGEST = 512 * 1024
 _PAGE = 500
+_IN_NAMESPACE = "maxActionsPerNamespacePerHour"
 _FIELDS = {"acts", "stormUntil", "storms", "checkedAt", "breached", "tasks"}
 _OPTIONS: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "default": "aitask-ledger"},
@@ -262,7 +263,7 @@ def _limit(ledger: Ledger, asked: Asked, now: datetime) -> Answer | None:
     for entries, limit, later, text in (
         ([e for e in acts if e.until > now], asked["concurrent"], 0.0, "acts are under way, maxConcurrentActions"),
         (acts, asked["hourly"], asked["hour"], "acts in the last hour, the operator's maxActionsPerHour"),
-        (near, asked["hourly_in_namespace"], asked["hour"], f"acts in {home} in the last hour, its limit"),
+        (near, asked["hourly_in_namespace"], asked["hour"], f"acts in {home} in the last hour, {_IN_NAMESPACE}"),
     ):
         if limit is not None and len(entries) >= limit:
             ends = sorted(entry.until for entry in entries)[len(entries) - limit] + timedelta(seconds=later)
@@ -335,12 +336,13 @@ def _home(task: Mapping[str, Any]) -> str:
 
 
 def _is_counted(task: Mapping[str, Any]) -> bool:
-    """Those that rest or only tell something do no harm."""
+    """Those that rest, rehearse, or only tell something do no harm."""
     spec = task.get("spec") or {}
     action = spec.get("action")
     if str(action).replace("-", "").replace("_", "").lower() == "diagnose":
         action = (spec.get("diagnose") or {}).get("fallbackAction") or "notify"
-    return not spec.get("suspend") and str(action).lower() not in ("notify", "none")
+    rests = spec.get("suspend") or spec.get("dryRun")
+    return not rests and str(action).lower() not in ("notify", "none")
 
 
 def main() -> None:

@@ -19,19 +19,20 @@ from ansible_operator.model.gvk import GVK, Object, ObjectKey
 MAX_OBJECTS = 1000
 _MAX_CONDITIONS = 16
 _MAX_TEXT = 316
-"""Characters of a condition's type, as the API conventions allow; a role may write anything."""
+"""Characters of a condition's type, as the API conventions allow, and of its reason; a role may write anything."""
 
 _LABELS = ("name", "namespace", "group", "version", "kind")
 _VALUES = {"True": 1.0, "False": 0.0}
 
 
-_NO_CONDITIONS: Mapping[str, float] = {}
+_NO_CONDITIONS: Mapping[str, tuple[float, str]] = {}
 
 
 @dataclass(slots=True)
 class _Seen:
     created: float
-    conditions: Mapping[str, float] = field(default_factory=lambda: _NO_CONDITIONS)
+    conditions: Mapping[str, tuple[float, str]] = field(default_factory=lambda: _NO_CONDITIONS)
+    """Value and reason, by type."""
 
 
 class ObjectMetrics(Collector):
@@ -65,22 +66,30 @@ class ObjectMetrics(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Everything as it stands now."""
-        created, condition = self._families()
+        created, condition, reasons = self._families()
         for (gvk, key), seen in list(self._objects.items()):
             labels = (key.name, key.namespace, gvk.group, gvk.version, gvk.kind)
             created.add_metric(labels, seen.created)
-            for kind, value in seen.conditions.items():
+            for kind, (value, reason) in seen.conditions.items():
                 condition.add_metric((*labels, kind), value)
-        yield from (created, condition)
+                if reason:
+                    reasons.add_metric((*labels, kind, reason), value)
+        yield from (created, condition, reasons)
 
     @staticmethod
-    def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
+    def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
         return (
             GaugeMetricFamily("resource_created_at_seconds", "When a watched object was made", labels=_LABELS),
             GaugeMetricFamily(
                 "ansible_operator_condition",
                 "Status conditions of watched objects: 1 True, 0 False, -1 Unknown",
                 labels=(*_LABELS, "type"),
+            ),
+            # Apart, so that a condition stays one series through all its reasons, and an alert on it goes on.
+            GaugeMetricFamily(
+                "ansible_operator_condition_reason",
+                "The same by the reason that a condition has now: 1 True, 0 False, -1 Unknown",
+                labels=(*_LABELS, "type", "reason"),
             ),
         )
 
@@ -92,11 +101,12 @@ def _created(obj: Object) -> float:
         return 0.0
 
 
-def _conditions(obj: Object) -> dict[str, float]:
+def _conditions(obj: Object) -> dict[str, tuple[float, str]]:
     status = obj.get("status")
     listed = status.get("conditions") if isinstance(status, Mapping) else None
-    values: dict[str, float] = {}
+    values: dict[str, tuple[float, str]] = {}
     for condition in listed if isinstance(listed, list) else ():
         if isinstance(condition, Mapping) and condition.get("type") and len(values) < _MAX_CONDITIONS:
-            values[str(condition["type"])[:_MAX_TEXT]] = _VALUES.get(str(condition.get("status")), -1.0)
+            value, reason = _VALUES.get(str(condition.get("status")), -1.0), str(condition.get("reason") or "")
+            values[str(condition["type"])[:_MAX_TEXT]] = (value, reason[:_MAX_TEXT])
     return values

@@ -88,7 +88,7 @@ def test_a_namespace_may_have_a_limit_of_its_own() -> None:
     assert ask(ledger, "a", task="shop/a", **limits)["admitted"]
     answer = ask(ledger, "b", task="shop/b", **limits)
     assert held(answer) == ("GlobalLimit", 3660)
-    assert "1 acts in shop in the last hour, its limit is 1" in answer["message"]
+    assert "1 acts in shop in the last hour, maxActionsPerNamespacePerHour is 1" in answer["message"]
     assert ask(ledger, "c", task="bank/c", **limits)["admitted"]
 
 
@@ -360,6 +360,24 @@ def test_the_documentation_of_options_is_what_the_module_takes() -> None:
     for name, option in aitask_ledger._OPTIONS.items():
         assert told[name].pop("description")
         assert told[name] == option, name
+
+
+@pytest.mark.parametrize(
+    ("spec", "counts"),
+    [
+        ({"action": "scale-up"}, True),
+        ({"action": "Restart", "suspend": False, "dryRun": False}, True),
+        ({"action": "restart", "dryRun": True}, False),
+        ({"action": "restart", "suspend": True}, False),
+        ({"action": "Notify"}, False),
+        ({"action": "none"}, False),
+        ({"action": "diagnose"}, False),
+        ({"action": "Diagnose", "diagnose": {"fallbackAction": "restart"}}, True),
+        ({"action": "diagnose", "diagnose": {"fallbackAction": "restart"}, "dryRun": True}, False),
+    ],
+)
+def test_only_what_would_change_something_counts_for_a_storm(spec: dict[str, Any], counts: bool) -> None:
+    assert aitask_ledger._is_counted({"spec": spec}) is counts
 
 
 def test_a_missing_ledger_is_no_empty_one() -> None:

@@ -11,6 +11,7 @@ from aitask_rules.rails import Rails
 
 from tests.unit.roles.aitask_simulation import World
 from tests.unit.roles.test_aitask_approval import proposing
+from tests.unit.roles.test_aitask_decisions import rival
 from tests.unit.roles.test_aitask_owned import made, template, world
 
 
@@ -122,6 +123,32 @@ def test_off_is_also_for_the_notice_that_a_breach_is_over() -> None:
     assert "webhook main not told: the operator is switched off" in world.events[-1]["message"]
 
 
+@pytest.mark.parametrize("config", ["mode: Off", "excludedNamespaces: [ns]", "allowedNamespaces: {team: shop}"])
+@pytest.mark.parametrize("webhook", [{}, {"webhookRef": "main"}])
+def test_where_nothing_may_be_told_the_end_of_a_breach_is_not(config: str, webhook: dict[str, str]) -> None:
+    """Nor is it told later, and the next breach is news again."""
+    world = World(action="notify", notify=webhook).run(cpu="93m")
+    told = (len(world.events), len(world.notices))
+    world.settings = configured(config)
+    world.run(60, cpu="20m").run(60)
+    assert (len(world.events), len(world.notices)) == told
+    assert world.condition("ThresholdBreached") == ("False", "WithinThreshold")
+    assert "told" not in world.status["state"]
+    world.settings = configured("")
+    assert (len(world.run(60).events), len(world.notices)) == told
+    world.run(60, cpu="93m").run(60, cpu="20m")
+    reasons = [event["reason"] for event in world.events]
+    assert reasons == ["ThresholdBreached"] * 4 + ["ThresholdCleared"] * 2
+    assert len(world.notices) == (3 if webhook else 0)
+
+
+def test_only_the_end_of_a_breach_that_was_told_asks_whether_it_may_be_told() -> None:
+    world = World(action="notify").run(cpu="20m")
+    world._permit = None  # type: ignore[method-assign, assignment]
+    world.run(60).run(60)
+    assert world.condition("ActionPermitted") == ("Unknown", "NotBreached")
+
+
 def test_observe_says_what_would_be_done_and_notifies() -> None:
     world = breached("mode: Observe")
     assert world.condition("ActionPermitted") == ("False", "ObserveMode")
@@ -192,10 +219,10 @@ def test_after_a_crash_the_same_act_has_its_place_still(crash: str) -> None:
     assert world.status["lastAction"]["result"] == "Succeeded"
 
 
-def others(world: World, count: int, seconds: int = 60) -> None:
+def others(world: World, count: int, seconds: int = 60, namespace: str = "shop") -> None:
     """Acts of other tasks are under way."""
     for number in range(count):
-        question = {**QUESTION, "act": f"other{number}", "task": "shop/other", "seconds": seconds}
+        question = {**QUESTION, "act": f"other{number}", "task": f"{namespace}/other", "seconds": seconds}
         assert world._admit(question)["admitted"]
 
 
@@ -220,6 +247,28 @@ def test_what_is_held_by_the_limits_says_so_until_it_may_be_done() -> None:
     assert len(world.acts) == 1
 
 
+@pytest.mark.parametrize(("hourly", "most"), [(1, 1), (2, 1), (3, 1), (30, 10), (1000, 333)])
+def test_one_namespace_has_a_third_of_the_hourly_limit(hourly: int, most: int) -> None:
+    assert parse_config(f"limits: {{maxActionsPerHour: {hourly}}}").rails.most_in_namespace == most
+    said = f"limits: {{maxActionsPerHour: {hourly}, maxActionsPerNamespacePerHour: {most + 1}}}"
+    assert parse_config(said).rails.most_in_namespace == most + 1
+
+
+def test_one_namespace_cannot_use_up_what_is_there_for_all() -> None:
+    config = configured("limits: {maxActionsPerHour: 6, maxConcurrentActions: 9}")
+    crowded = World()
+    others(crowded, 2, namespace="ns")
+    crowded.settings = config
+    crowded.run(cpu="93m")
+    assert crowded.condition("ActionPermitted") == ("False", "GlobalLimit")
+    words = "2 acts in ns in the last hour, maxActionsPerNamespacePerHour is 2, not before 11:01:00Z"
+    assert words in crowded.message("ActionPermitted")
+    elsewhere = World()
+    others(elsewhere, 2)
+    elsewhere.settings = config
+    assert len(elsewhere.run(cpu="93m").acts) == 1
+
+
 def test_a_higher_limit_counts_at_once_though_a_later_time_was_said() -> None:
     world = World()
     others(world, 3, seconds=600)
@@ -227,6 +276,46 @@ def test_a_higher_limit_counts_at_once_though_a_later_time_was_said() -> None:
     assert world.condition("ActionPermitted") == ("False", "GlobalLimit")
     world.settings = configured("limits: {maxConcurrentActions: 9}")
     assert len(world.run(60).acts) == 1
+
+
+@pytest.mark.parametrize("change", ["healthy", "no data", "rollout", "conflict"])
+@pytest.mark.parametrize("cause", ["GlobalLimit", "Storm"])
+def test_the_time_of_a_hold_of_all_tasks_is_no_cooldown_of_the_one(cause: str, change: str) -> None:
+    """Neither after its own condition has gone, while the time would still lie ahead."""
+    world = World()
+    if cause == "Storm":
+        world.ledger.breached, world.ledger.tasks = {"ns": 3, "shop": 3}, 10
+    else:
+        world.settings = configured("limits: {maxActionsPerHour: 3}")
+        others(world, 3)
+    world.run(cpu="93m")
+    assert world.condition("ActionPermitted") == ("False", cause)
+    assert "nextActionTime" in world.status
+    between(world, change)
+    assert world.condition("ActionPermitted")[1] != cause
+    assert "nextActionTime" not in world.status
+    world.settle().others = []
+    world.ledger.data, world.ledger.breached = None, {}
+    assert len(world.run(60, cpu="93m").acts) == 1
+
+
+def between(world: World, change: str) -> None:
+    """A pass that gives another reason."""
+    assert world.deployment is not None
+    if change == "rollout":
+        world.deployment["status"]["updatedReplicas"] = 0
+    if change == "conflict":
+        world.others = [rival("older", -60)]
+    world.run(60, cpu={"healthy": "20m", "no data": None}.get(change, "93m"))
+
+
+def test_the_time_of_a_hold_is_shown_as_long_as_it_stands() -> None:
+    world = World()
+    others(world, 3, seconds=600)
+    time = world.run(cpu="93m").status["nextActionTime"]
+    world.run(10, cpu="20m")  # nothing is evaluated yet
+    assert world.condition("ActionPermitted") == ("False", "GlobalLimit")
+    assert world.status["nextActionTime"] == time
 
 
 def test_a_storm_holds_acts_and_lets_notifications_be_told() -> None:
@@ -321,6 +410,15 @@ def test_a_guard_that_is_absent_is_told_in_each_pass_that_would_act() -> None:
         ("aitask_guard_installed", {"set": 0}),
     ]
     assert counted(world.run(60)) == [("aitask_guard_installed", {"set": 0})]
+
+
+def test_a_guard_that_is_absent_is_told_also_where_a_template_would_be_applied() -> None:
+    owning = world()
+    owning.guard = False
+    absent = ("aitask_guard_installed", {"set": 0})
+    assert absent in counted(owning.run())
+    assert owning.condition("Ready") == ("False", "GuardAbsent")
+    assert absent in counted(owning.run(60))
 
 
 def test_an_act_that_a_crash_hid_is_counted_when_it_is_found() -> None:

@@ -140,6 +140,19 @@ def test_an_object_has_series_as_long_as_it_is_there(metrics: Metrics) -> None:
     assert value("ansible_operator_condition", labels("one", type="Running")) is None
 
 
+def test_a_condition_is_shown_by_the_reason_it_has_now(metrics: Metrics) -> None:
+    def shown(reason: str) -> float | None:
+        name = "ansible_operator_condition_reason"
+        return metrics.registry.get_sample_value(name, labels("one", type="Ready", reason=reason))
+
+    metrics.objects.put(WEB, obj("one", is_true("Ready", "False") | {"reason": "Missing"}, is_true("Bare")))
+    assert (shown("Missing"), shown("")) == (0, None)
+    metrics.objects.put(WEB, obj("one", is_true("Ready") | {"reason": "Found" * 100}))
+    assert (shown("Missing"), shown(("Found" * 100)[:316])) == (None, 1)
+    metrics.objects.remove(WEB, ObjectKey("a", "one"))
+    assert shown(("Found" * 100)[:316]) is None
+
+
 def test_the_conditions_of_so_many_objects_are_shown_and_no_more() -> None:
     few = ObjectMetrics(CollectorRegistry(), max_objects=2)
     for name in ("one", "two", "three"):

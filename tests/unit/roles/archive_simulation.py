@@ -111,9 +111,11 @@ class Namespace:
         try:
             pass_over(found)
         except Failed as failure:
-            self._report(
-                found, self._plan(lambda w: plan_trouble(w, "a task", str(failure)), {"seen": {"resources": [found]}})
-            )
+            self._trouble(found, str(failure))
+
+    def _trouble(self, found: Object, message: str) -> None:
+        seen = {"seen": {"resources": [copy.deepcopy(found)]}}
+        self._report(found, self._plan(lambda world: plan_trouble(world, "a task", message), seen))
 
     def run_until_ended(self, kind: str, name: str, kill_at: tuple[int, str]) -> None:
         """Passes until one ends; the first is killed at its n-th write, before or after it arrives."""

@@ -17,10 +17,10 @@ Plan = dict[str, Any]
 def plan_backup(world: Mapping[str, Any]) -> Plan:
     """The next step of a pass: `next` names it, the rest is what its tasks need.
 
-    `nothing`: the pass is over. `permit`: read what the operator as a whole may do. `save`: write `status`, then read the
-    tasks and the store. `write`: apply `definition`, then read it back. `report`: write `status` if there is one, come
-    back after `requeue` if that is set. `keep`: read the store. `tidy`: apply the patch `definition` if there is one,
-    then delete the backup if `expired`, else write `status` if there is one."""
+    `nothing`: the pass is over. `permit`: read what the operator as a whole may do. `save`: write `status`, then read
+    the tasks and the store. `write`: apply `definition`, then read it back. `report`: write `status` if there is one,
+    come back after `requeue` if that is set. `keep`: read the store. `tidy`: apply the patch `definition` if there is
+    one, then delete the backup if `expired`, else write `status` if there is one."""
     run = parse_run(world)
     if run.is_going:
         return {"next": "nothing"}

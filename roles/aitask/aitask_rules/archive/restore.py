@@ -18,10 +18,11 @@ MAX_ROUNDS = 3
 def plan_restore(world: Mapping[str, Any]) -> Plan:
     """The next step of a pass: `next` names it, the rest is what its tasks need.
 
-    `nothing`: the pass is over. `permit`: read what the operator as a whole may do. `find`: write `status`, then read the backup. `fetch`: read the Secret `secret`, then,
-    if there is none, the ConfigMap `configmap`; an empty name is not read. `look`: read all tasks. `put`: apply
-    `to_create`, patch with `to_update`, both lists of manifests, only asking the server if `rehearse`. `again`: `look`
-    once more, a moment later. `report`: write `status`, come back after `requeue` if that is set.
+    `nothing`: the pass is over. `permit`: read what the operator as a whole may do. `find`: write `status`, then read
+    the backup. `fetch`: read the Secret `secret`, then, if there is none, the ConfigMap `configmap`; an empty name is
+    not read. `look`: read all tasks. `put`: apply `to_create`, patch with `to_update`, both lists of manifests, only
+    asking the server if `rehearse`. `again`: `look` once more, a moment later. `report`: write `status` if there is
+    one, come back after `requeue` if that is set.
 
     Who gives the archive itself acts with rights of his own, and without a status."""
     run = parse_run(world)
@@ -133,7 +134,7 @@ def _put(run: Run, entries: list[dict[str, Any]]) -> Plan:
 
 
 def _again(run: Run, judged: Mapping[str, Result]) -> Plan | None:
-    """What the server was too busy for is tried three times in this pass, then by later ones. None: it stays as it is."""
+    """What the server was too busy for is tried thrice in this pass, then by later ones. None: it stays as it is."""
     busy = {name: result for name, result in judged.items() if result.passes}
     if busy and int(str(run.reads.get("round", MAX_ROUNDS))) < MAX_ROUNDS:
         return {"next": "again"}

@@ -25,8 +25,8 @@ PENDING = _Pending("create", "update")
 
 @dataclass(frozen=True)
 class Result:
-    """`outcome` as the CRD lists them, or one of PENDING. `passes`: it failed, but may not do so the next time; `code` is
-    the HTTP status then."""
+    """`outcome` as the CRD lists them, or one of PENDING. `passes`: it failed, but may not do so the next time; `code`
+    is the HTTP status then."""
 
     outcome: str
     message: str = ""

@@ -58,8 +58,8 @@ def retry(run: Run, refused: Refusal, where: str = "") -> Plan:
 
 
 def plan_trouble(world: Mapping[str, Any], where: str, message: str) -> Plan:
-    """The plan of a pass in which a task of the role failed. `world` has the object as the pass began with it, and under
-    `seen` what a new reading of it gave: the answer to a write may be lost though the write was not."""
+    """The plan of a pass in which a task of the role failed. `world` has the object as the pass began with it, and
+    under `seen` what a new reading of it gave: the answer to a write may be lost though the write was not."""
     run, refused = parse_run(world), parse_refusal(message)
     if run.is_final:
         return _unkept(run, refused, where)

@@ -4,11 +4,13 @@ rails. The namespace is in memory."""
 from __future__ import annotations
 
 import copy
+import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from aitask_rules.archive import plan_trouble
+from aitask_rules.archive.run import parse_refusal
 from aitask_rules.values import format_time, parse_time
 
 from tests.unit.roles.archive_simulation import ALL_CLEAR, NOW, Namespace, error, task
@@ -144,6 +146,18 @@ def test_a_right_that_is_missing_is_said_with_the_command_that_gives_it() -> Non
     space.unreadable = lambda kind: error(403, "exceeded quota: secrets")
     space.run("AITaskBackup", "x")
     assert "kubectl" not in complete(found)["message"]
+
+
+def test_the_answer_of_a_server_is_read_as_it_comes() -> None:
+    """A reading task repeats headers before it, and its own parameters after it; a body may end its line."""
+    status = {"kind": "Status", "message": 'a "b" isn\'t c', "code": 403}
+    body = f"{json.dumps(status)}\n".encode()
+    headers = "403\nReason: Forbidden\nHTTP response headers: HTTPHeaderDict({'Audit-Id': '1'})\n"
+    text = (
+        f"Exception '{headers}HTTP response body: {body!r}\n' raised while trying to get resource using {{'name': 'x'}}"
+    )
+    found = parse_refusal(text)
+    assert (found.code, found.words) == (403, 'a "b" isn\'t c')
 
 
 def test_in_a_namespace_that_is_being_deleted_a_failed_reading_just_ends() -> None:

@@ -163,7 +163,8 @@ def parse_refusal(text: str) -> Refusal:
 
 
 def _embedded_json(text: str) -> Mapping[str, Any] | None:
-    found = re.search(r"""b(['"])\{.*\}\1""", text, re.DOTALL)
+    # A quote within it has a backslash before it.
+    found = re.search(r"""b(['"])\{.*?\}(?:\\n)*\1""", text, re.DOTALL)
     try:
         body = (
             literal_eval(found[0]).decode(errors="replace") if found else text[text.index("{") : text.rindex("}") + 1]

@@ -33,6 +33,11 @@ PATIENCE = 300.0
 CANARY = "hunter2-a-literal-password"
 
 
+@pytest.fixture(autouse=True)
+def stores(space: Lab) -> None:
+    space.let_store()
+
+
 def make(scene: Scene, kind: Kind, name: str, **spec: Any) -> Object:
     metadata = {"labels": {"test.example.com/operator": scene.label}}
     return scene.api.create(kind, kind.object(name, scene.namespace, metadata=metadata, spec=spec))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.audit_log import entries
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[2]
 ACCOUNT = ("aitask-operator-system", "aitask-operator-controller-manager")
@@ -93,6 +93,14 @@ class Lab:
         self.kubectl("create", "role", "rails", "--verb=get,update", "--resource=configmaps")
         account = f"--serviceaccount={':'.join(ACCOUNT)}"
         self.kubectl("create", "rolebinding", "rails", "--role=rails", account)
+
+    def let_store(self) -> None:
+        """What whoever wants backups in a namespace does there: the right to the stores is not bound by default."""
+        role, account = "--clusterrole=aitask-operator-backup-store-role", f"--serviceaccount={':'.join(ACCOUNT)}"
+        self.kubectl("create", "rolebinding", "aitask-backup-store", role, account)
+        may = ("auth", "can-i", "create", "secrets")
+        user = "system:serviceaccount:" + ":".join(ACCOUNT)
+        until(lambda: self.kubectl(*may, check=False, user=user).startswith("yes"), "the right is there")
 
     def pods(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self.kubectl("get", "pods", "-l", "app=web", "-o", "json"))["items"]

@@ -143,8 +143,8 @@ def test_only_an_approver_may_approve(space: Lab) -> None:
 def test_the_operator_has_no_wildcard_and_sees_no_secret_whose_name_it_does_not_know(space: Lab) -> None:
     roles = [found for found in rendered(space, "default") if found["kind"] in ("ClusterRole", "Role")]
     names = ("manager-role", "leader-election-role", "providers-role", "templates-role", "ledger-role", "backup-role")
-    own = [found for found in roles if found["metadata"]["name"].endswith(names)]
-    assert len(own) == 6
+    own = [found for found in roles if found["metadata"]["name"].endswith((*names, "backup-store-role"))]
+    assert len(own) == 7
     secrets = {}
     for name, rule in [(found["metadata"]["name"], rule) for found in own for rule in found["rules"]]:
         assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"]
@@ -152,10 +152,16 @@ def test_the_operator_has_no_wildcard_and_sees_no_secret_whose_name_it_does_not_
             secrets[name] = (rule["verbs"], rule.get("resourceNames"))
     assert secrets == {
         "aitask-operator-providers-role": (["get"], ["aitask-operator-providers"]),
-        "aitask-operator-backup-role": (["get", "create", "patch"], None),
+        "aitask-operator-backup-store-role": (["get", "create", "patch"], None),
     }
+    bound = [found["roleRef"]["name"] for found in rendered(space, "default") if found["kind"].endswith("Binding")]
+    assert "aitask-operator-backup-store-role" not in bound
     who = "system:serviceaccount:" + ":".join(ACCOUNT)
     for verb, what in (
+        ("get", "secrets"),
+        ("create", "secrets"),
+        ("get", "configmaps"),
+        ("patch", "configmaps"),
         ("list", "secrets"),
         ("delete", "deployments"),
         ("watch", "secrets"),

@@ -13,6 +13,7 @@ from tests.roles.aitask_lab import ROOT, Lab, Pass, unsafe
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 NOTES = {"aiops.example.com/paused": "true", "team": "{{ not a template }}"}
+ACTIVE = {"data": {"config.yaml": "excludedNamespaces: []"}}
 CANARY = "hunter2-a-literal-password"
 
 
@@ -67,18 +68,45 @@ def test_a_local_archive_brings_tasks_back(space: Lab, tmp_path: Path) -> None:
     assert CANARY not in done.output + restored.output + refused.output
 
 
-def test_check_mode_says_how_a_backup_would_end_and_changes_nothing(space: Lab, tmp_path: Path) -> None:
-    apply_task(space, "a")
-    backup = {"apiVersion": "aiops.example.com/v1", "kind": "AITaskBackup", "metadata": {"name": "b"}, "spec": {}}
-    space.kubectl("create", "-f", "-", manifest=backup)
-    variables = {"_aiops_example_com_aitaskbackup": unsafe(space.get("aitaskbackup", "b"))}
-    (tmp_path / "vars.json").write_text(json.dumps(variables))
-    (tmp_path / "play.yml").write_text(
+def backup_pass(lab: Lab, directory: Path, name: str, *arguments: str) -> Pass:
+    """The role over the backup, as the operator runs it."""
+    variables = {"_aiops_example_com_aitaskbackup": unsafe(lab.get("aitaskbackup", name))}
+    (directory / "vars.json").write_text(json.dumps(variables))
+    (directory / "play.yml").write_text(
         "- hosts: localhost\n  connection: local\n  gather_facts: false\n  roles: [aitask_backup]\n"
     )
-    done = space.playbook(tmp_path / "play.yml", "-e", f"@{tmp_path / 'vars.json'}", "--check")
+    return lab.playbook(directory / "play.yml", "-e", f"@{directory / 'vars.json'}", *arguments)
+
+
+def make_backup(lab: Lab) -> None:
+    backup = {"apiVersion": "aiops.example.com/v1", "kind": "AITaskBackup", "metadata": {"name": "b"}, "spec": {}}
+    lab.kubectl("create", "-f", "-", manifest=backup)
+
+
+def test_check_mode_says_how_a_backup_would_end_and_changes_nothing(space: Lab, tmp_path: Path) -> None:
+    space.let_store()
+    apply_task(space, "a")
+    make_backup(space)
+    done = backup_pass(space, tmp_path, "b", "--check")
     assert (done.code, "saved 1 tasks" in done.output) == (0, True), done.output
     changing = [request for request in done.requests if request["verb"] in ("create", "patch", "update", "delete")]
     assert [request["resource"] for request in changing if "dryRun=All" not in request["uri"]] == []
     assert [request["resource"] for request in changing] == ["secrets"]
     assert space.get("aitaskbackup", "b").get("status") is None
+
+
+def test_a_backup_heeds_what_holds_for_the_operator_as_a_whole(space: Lab, tmp_path: Path) -> None:
+    space.let_store()
+    make_backup(space)
+    home = ("-e", f"aitask_backup_operator_namespace={space.namespace}")
+    space.own_rails({"mode": "Observe", "excludedNamespaces": []})
+    held = backup_pass(space, tmp_path, "b", *home)
+    assert (held.code, held.requeue) == (0, "60s"), held.output
+    status = space.get("aitaskbackup", "b")["status"]
+    (condition,) = status["conditions"]
+    assert (status["phase"], condition["reason"]) == ("Pending", "ObserveMode")
+    assert [request["resource"] for request in held.requests if request["resource"] in ("aitasks", "secrets")] == []
+    space.kubectl("patch", "configmap", "aitask-operator-config", "--type=merge", "-p", json.dumps(ACTIVE))
+    assert backup_pass(space, tmp_path, "b", *home).code == 0
+    status = space.get("aitaskbackup", "b")["status"]
+    assert (status["phase"], status["attempts"]) == ("Completed", 1)

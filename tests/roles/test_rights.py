@@ -50,7 +50,7 @@ def use_of(entry: dict[str, Any]) -> Use:
 
 
 def granted(space: Lab) -> Iterator[Use]:
-    """What the roles allow that are bound to the account."""
+    """What the roles allow that are bound to the account: by config/default, or where somebody wants backups."""
     shown = space.kubectl("kustomize", str(ROOT / "config" / "default"))
     found = list(yaml.safe_load_all(shown))
     bound = {
@@ -60,6 +60,7 @@ def granted(space: Lab) -> Iterator[Use]:
         in one.get("subjects", [])
     }  # fmt: skip
     assert len(bound) >= 4
+    bound.add(("ClusterRole", "aitask-operator-backup-store-role"))
     for role in found:
         if (role["kind"], role["metadata"]["name"]) in bound:
             for rule in role["rules"]:

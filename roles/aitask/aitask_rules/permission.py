@@ -5,7 +5,7 @@ Each is looked at only by a pass that wants an act. What cannot be read permits 
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 from .config import Config, ConfigError, read_config
 from .gates import guard_absent
@@ -15,18 +15,31 @@ from .report import Pass
 from .values import go_duration, items, mapping, one_line, parse_time, time_of_day
 
 
+class Place(Protocol):
+    """What the operator as a whole is asked about: a pass over a task, a backup or a restore, with what it has read."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def operator_namespace(self) -> str: ...
+    @property
+    def require_guard(self) -> bool: ...
+    @property
+    def reads(self) -> Mapping[str, Any]: ...
+
+
 def settings_of(reads: Mapping[str, Any]) -> Mapping[str, Any]:
     """The result of the task that read the operator's configuration, whichever did in this pass."""
     return mapping(reads.get("settings") or reads.get("configuration"))
 
 
-def is_informed(here: Pass) -> bool:
+def is_informed(here: Place) -> bool:
     """Whether this pass has read what `stopped` looks at."""
     settings = settings_of(here.reads)
     return bool(settings) and ("namespace" in here.reads or not asks_for_labels(settings))
 
 
-def stopped(here: Pass, *, mutates: bool) -> Hold | None:
+def stopped(here: Place, *, mutates: bool) -> Hold | None:
     """Why nothing may be done at all, whatever it is. A file with a fault stops what changes something (`mutates`)."""
     try:
         config = read_config(settings_of(here.reads))
@@ -40,8 +53,8 @@ def stopped(here: Pass, *, mutates: bool) -> Hold | None:
     return _elsewhere(here, config)
 
 
-def _elsewhere(here: Pass, config: Config) -> Hold | None:
-    home, labels = here.task.namespace, config.rails.labels
+def _elsewhere(here: Place, config: Config) -> Hold | None:
+    home, labels = here.namespace, config.rails.labels
     if config.rails.excludes(home, here.operator_namespace):
         text = f"the operator does nothing in namespace {home} (excludedNamespaces in its configuration)"
         return Hold("NamespaceExcluded", text)
@@ -64,7 +77,7 @@ def asks_for_labels(configuration: Mapping[str, Any]) -> bool:
         return False
 
 
-def only_observes(here: Pass) -> Hold | None:
+def only_observes(here: Place) -> Hold | None:
     """Why nothing is changed and what would be is only told; the message goes on after "would ..., but"."""
     settings = settings_of(here.reads)
     absent = guard_absent(settings, here.reads, here.require_guard)
@@ -75,8 +88,8 @@ def only_observes(here: Pass) -> Hold | None:
     return None
 
 
-def keeps_off(here: Pass) -> Hold | None:
-    """Why even what the task owns is left as it is."""
+def keeps_off(here: Place) -> Hold | None:
+    """Why even what the task owns is left as it is, and nothing is saved or restored."""
     return stopped(here, mutates=True) or only_observes(here)
 
 

@@ -42,6 +42,10 @@ class Pass:
     reads: Mapping[str, Any]
 
     @property
+    def namespace(self) -> str:
+        return self.task.namespace
+
+    @property
     def history_limit(self) -> int:
         """Also where the rest of the spec cannot be worked on."""
         limit = self.raw_spec.get("historyLimit")

@@ -48,9 +48,12 @@ def _restore(world: Mapping[str, Any], now: str, reads: Mapping[str, Any] | None
     return wrap_var(_rules().plan_restore(_world(world, now, reads)))
 
 
-def _broken(found: Mapping[str, Any], now: str, where: Any, message: Any) -> Any:
-    """The status that says which task of the role failed."""
-    return wrap_var(_rules().report_broken({"object": found, "now": str(now)}, str(where), str(message)))
+def _trouble(found: Mapping[str, Any], now: str, where: Any, message: Any, seen: Any = None) -> Any:
+    """The plan of a pass in which a task of the role failed. It takes the object alone: the rest may be what is broken.
+
+    `seen` is the result of reading the object once more."""
+    world = _world({"object": found, "spec": found.get("spec")}, now, {"seen": seen})
+    return wrap_var(_rules().plan_trouble(world, str(where), str(message)))
 
 
 def _packed(tasks: Mapping[str, Any], names: Any = ()) -> Any:
@@ -70,6 +73,6 @@ class FilterModule:
         return {
             "aitask_backup_plan": _backup,
             "aitask_restore_plan": _restore,
-            "aitask_archive_broken": _broken,
+            "aitask_archive_trouble": _trouble,
             "aitask_archive_packed": _packed,
         }

@@ -9,11 +9,15 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aitask_rules.archive import plan_backup, plan_restore
+from aitask_rules.archive import plan_backup, plan_restore, plan_trouble
 from aitask_rules.archive.store import first
 
 Object = dict[str, Any]
 NOW = "2026-01-31T10:00:00Z"
+
+
+ALL_CLEAR: Object = {"settings": {"resources": []}, "guard": {"resources": [{}]}}
+"""The operator's configuration is not there, so the defaults hold; the guard is."""
 
 
 class Killed(Exception):
@@ -46,14 +50,25 @@ def error(code: int, message: str) -> Object:
     return {"failed": True, "msg": f"Failed to apply object: {status.encode()!r}"}
 
 
+class Failed(Exception):
+    """A task of the role failed."""
+
+    def __init__(self, answer: Object) -> None:
+        super().__init__(answer["msg"])
+
+
 class Namespace:
-    """What is there. ``refuse`` looks at a manifest and answers with a failed result, or None."""
+    """What is there. ``refuse`` looks at a manifest and answers with a failed result, or None; ``unreadable`` does so
+    when something is read, by its kind."""
 
     def __init__(self, *tasks: Object) -> None:
         self.tasks = {entry["metadata"]["name"]: entry for entry in tasks}
         self.stores: dict[tuple[str, str], Object] = {}
         self.objects: dict[tuple[str, str], Object] = {}
         self.refuse: Callable[[Object], Object | None] = lambda manifest: None
+        self.unreadable: Callable[[str], Object | None] = lambda kind: None
+        self.permission = ALL_CLEAR
+        self.begun_with: Object = {}
         self.kill_at: tuple[int, str] = (0, "")
         self.writes: list[str] = []
         self.requeue = ""
@@ -88,10 +103,19 @@ class Namespace:
     # --- what the roles do ---
 
     def run(self, kind: str, name: str) -> None:
-        """A pass. Raises Killed in the middle of it, AssertionError where it fails to be started again."""
+        """A pass, over the object as it is when it begins. Raises Killed in the middle of it."""
         pass_over = {"AITaskBackup": self._backup, "AITaskRestore": self._restore}[kind]
         self.requeue = ""
-        pass_over(self.objects[kind, name])
+        found = self.objects[kind, name]
+        self.begun_with = copy.deepcopy(found)
+        try:
+            pass_over(found)
+        except Failed as failure:
+            self._trouble(found, str(failure))
+
+    def _trouble(self, found: Object, message: str) -> None:
+        seen = {"seen": {"resources": [copy.deepcopy(found)]}}
+        self._report(found, self._plan(lambda world: plan_trouble(world, "a task", message), seen))
 
     def run_until_ended(self, kind: str, name: str, kill_at: tuple[int, str]) -> None:
         """Passes until one ends; the first is killed at its n-th write, before or after it arrives."""
@@ -103,45 +127,48 @@ class Namespace:
             self.run(kind, name)
 
     def _backup(self, backup: Object) -> None:
-        reads: Object = {}
-        plan = self._plan(plan_backup, backup, reads)
+        plan = self._plan(plan_backup, {})
+        assert plan["next"] in ("nothing", "permit")
+        reads: Object = {} if plan["next"] == "nothing" else dict(self.permission)
+        plan = self._plan(plan_backup, reads)
         if plan["next"] == "save":
             self._status(backup, plan["status"])
-            reads["tasks"] = {"resources": copy.deepcopy(list(self.tasks.values()))}
+            reads["tasks"] = self._read_tasks()
             kind, stored = backup["spec"].get("store", "Secret"), plan["status"]["storeName"]
             reads["store"] = self._read(kind, stored)
-            plan = self._plan(plan_backup, backup, reads)
+            plan = self._plan(plan_backup, reads)
             if plan["next"] == "write":
                 reads["written"] = self._write(f"store {stored}", self._apply_store, plan["definition"])
                 reads["readback"] = self._read(kind, stored)
-                plan = self._plan(plan_backup, backup, reads)
-            assert plan["next"] != "broken", plan["message"]
+                plan = self._plan(plan_backup, reads)
         self._report(backup, plan)
         if plan["next"] == "keep":
             store = self._read(backup["spec"].get("store", "Secret"), backup["status"]["storeName"])
-            self._tidy(backup, self._plan(plan_backup, backup, {"store": store}))
+            self._tidy(backup, self._plan(plan_backup, {**reads, "store": store}))
         elif plan["next"] == "tidy":
             self._tidy(backup, plan)
 
     def _tidy(self, backup: Object, plan: Object) -> None:
         if plan["definition"]:
-            meta = plan["definition"]["metadata"]
-            self._write(
-                "owner", lambda: self._store(plan["definition"]).update(ownerReferences=meta["ownerReferences"])
-            )
+            self._write("owner", self._put_owners, plan["definition"])
         if plan["expired"]:
             self._write("delete", lambda: self.objects.pop((backup["kind"], backup["metadata"]["name"])))
         elif plan["status"]:
             self._status(backup, plan["status"])
         self.requeue = plan["requeue"]
 
-    def _store(self, manifest: Object) -> Object:
-        meta: Object = self.stores[manifest["kind"], manifest["metadata"]["name"]]["metadata"]
-        return meta
+    def _put_owners(self, manifest: Object) -> None:
+        refused = self.refuse(manifest)
+        if refused:
+            raise Failed(refused)
+        meta = manifest["metadata"]
+        self.stores[manifest["kind"], meta["name"]]["metadata"]["ownerReferences"] = meta["ownerReferences"]
 
     def _restore(self, restore: Object) -> None:
-        reads: Object = {}
-        plan = self._plan(plan_restore, restore, reads)
+        plan = self._plan(plan_restore, {})
+        assert plan["next"] in ("nothing", "permit")
+        reads: Object = {} if plan["next"] == "nothing" else dict(self.permission)
+        plan = self._plan(plan_restore, reads)
         if plan["next"] == "find":
             self._status(restore, plan["status"])
             reads["begun"] = True
@@ -149,10 +176,10 @@ class Namespace:
             if name:
                 found = self.objects.get(("AITaskBackup", name))
                 reads["backup"] = {"resources": [found] if found else []}
-            plan = self._plan(plan_restore, restore, reads)
+            plan = self._plan(plan_restore, reads)
             if plan["next"] == "fetch":
                 self._fetch(plan, reads)
-                plan = self._plan(plan_restore, restore, reads)
+                plan = self._plan(plan_restore, reads)
         for number in (1, 2, 3):
             if plan["next"] in ("look", "again"):
                 plan = self._round(restore, reads, number)
@@ -165,8 +192,8 @@ class Namespace:
             reads["configmap"] = self._read("ConfigMap", plan["configmap"])
 
     def _round(self, restore: Object, reads: Object, number: int) -> Object:
-        seen = {**reads, "tasks": {"resources": copy.deepcopy(list(self.tasks.values()))}}
-        plan = self._plan(plan_restore, restore, seen)
+        seen = {**reads, "tasks": self._read_tasks()}
+        plan = self._plan(plan_restore, seen)
         if plan["next"] != "put":
             return plan
         put = self._rehearse if plan["rehearse"] else self._put
@@ -174,7 +201,7 @@ class Namespace:
         for key, manifests in (("created", plan["to_create"]), ("updated", plan["to_update"])):
             if manifests:
                 written[key] = self._results([put(manifest) for manifest in manifests])
-        return self._plan(plan_restore, restore, {**seen, **written})
+        return self._plan(plan_restore, {**seen, **written})
 
     @staticmethod
     def _results(answers: list[Object]) -> Object:
@@ -210,16 +237,32 @@ class Namespace:
         self.stores[manifest["kind"], manifest["metadata"]["name"]] = copy.deepcopy(manifest)
         return {"changed": True, "result": manifest}
 
+    def _read_tasks(self) -> Object:
+        refused = self.unreadable("AITask")
+        if refused:
+            raise Failed(refused)
+        return {"resources": copy.deepcopy(list(self.tasks.values()))}
+
     def _read(self, kind: str, name: str) -> Object:
+        refused = self.unreadable(kind)
+        if refused:
+            raise Failed(refused)
         found = self.stores.get((kind, name))
         return {"resources": [copy.deepcopy(found)] if found else []}
 
     def _status(self, obj: Object, patch: Object) -> None:
-        self._write(f"status {patch.get('phase', '')}".strip(), lambda: obj["status"].update(copy.deepcopy(patch)))
+        def put() -> None:
+            conditions = {entry["type"]: entry for entry in obj["status"].get("conditions", [])}
+            conditions.update({entry["type"]: entry for entry in patch.get("conditions", [])})
+            obj["status"].update(copy.deepcopy(patch))
+            obj["status"]["conditions"] = list(conditions.values())
+
+        self._write(f"status {patch.get('phase', '')}".strip(), put)
 
     def _report(self, obj: Object, plan: Object) -> None:
         if plan["next"] == "report":
-            self._status(obj, plan["status"])
+            if plan["status"]:
+                self._status(obj, plan["status"])
             self.requeue = plan.get("requeue", "")
 
     def _write(self, what: str, write: Callable[..., Any], *arguments: Any) -> Any:
@@ -232,9 +275,9 @@ class Namespace:
             raise Killed(what)
         return answer
 
-    def _plan(self, plan: Callable[[Object], Object], obj: Object, reads: Object) -> Object:
-        world = {"object": copy.deepcopy(obj), "spec": obj["spec"], "reads": reads, "now": self.now}
-        return plan(world)
+    def _plan(self, plan: Callable[[Object], Object], reads: Object) -> Object:
+        found = self.begun_with
+        return plan({"object": copy.deepcopy(found), "spec": found["spec"], "reads": reads, "now": self.now})
 
 
 def merged(old: Any, patch: Any) -> Any:

@@ -159,8 +159,8 @@ def test_none_restored_is_failed() -> None:
     assert (reason(restore), space.tasks) == (("Failed", "TasksRefused"), {})
 
 
-def test_a_busy_server_is_asked_again_and_three_times_at_most() -> None:
-    for times, phase in ((1, "Completed"), (2, "Completed"), (9, "PartiallyFailed")):
+def test_a_busy_server_is_asked_again_and_three_times_in_one_pass() -> None:
+    for times, phase in ((1, "Completed"), (2, "Completed"), (9, "Running")):
         space = saved_space(task("a"), task("b"))
         left = {"a": times}
 
@@ -174,7 +174,7 @@ def test_a_busy_server_is_asked_again_and_three_times_at_most() -> None:
         space.refuse = busy
         restore = space.restore(backupName="b")
         assert restore["status"]["phase"] == phase
-        assert outcomes(restore)["b"] == "Created"
+        assert "b" in space.tasks
         assert left["a"] == max(0, times - 3)
 
 

@@ -7,7 +7,7 @@ role `aitask_archive` makes them filters for the roles aitask_backup and aitask_
 from .backup import pack_tasks, plan_backup
 from .content import MAX_STORED, Archive, Unreadable, pack, unpack
 from .restore import plan_restore
-from .run import report_broken
+from .waits import plan_trouble
 
 __all__ = [
     "MAX_STORED",
@@ -17,6 +17,6 @@ __all__ = [
     "pack_tasks",
     "plan_backup",
     "plan_restore",
-    "report_broken",
+    "plan_trouble",
     "unpack",
 ]

@@ -7,8 +7,9 @@ from typing import Any
 from ..values import go_duration, items, mapping, parse_time, whole
 from .content import FORMAT_VERSION, MAX_STORED, Archive, Unreadable, check_sum, pack
 from .objects import saved
-from .run import MAX_ATTEMPTS, Run, begin, end, listed, parse_run, refusal, worn_out
+from .run import MAX_ATTEMPTS, Refusal, Run, begin, end, listed, parse_run, refusal, worn_out
 from .store import belongs_to, content_of, first, manifest, owner_patch, store_name
+from .waits import held, is_permission_read, is_unkept, kept_again, retry
 
 Plan = dict[str, Any]
 
@@ -16,15 +17,28 @@ Plan = dict[str, Any]
 def plan_backup(world: Mapping[str, Any]) -> Plan:
     """The next step of a pass: `next` names it, the rest is what its tasks need.
 
-    `nothing`: the pass is over. `save`: write `status`, then read the tasks and the store. `write`: apply `definition`,
-    then read it back. `broken`: fail with `message`, to be started again. `report`: write `status`, come back after
-    `requeue` if that is set. `keep`: read the store. `tidy`: apply the patch `definition` if there is one, then delete
-    the backup if `expired`, else write `status` if there is one."""
+    `nothing`: the pass is over. `permit`: read what the operator as a whole may do. `save`: write `status`, then read
+    the tasks and the store. `write`: apply `definition`, then read it back. `report`: write `status` if there is one,
+    come back after `requeue` if that is set. `keep`: read the store. `tidy`: apply the patch `definition` if there is
+    one, then delete the backup if `expired`, else write `status` if there is one."""
     run = parse_run(world)
     if run.is_going:
         return {"next": "nothing"}
-    if run.is_final:
-        return _keep(run)
+    if not is_permission_read(run):
+        return {"next": "permit"}
+    hold = held(run)
+    if hold:
+        return hold if _has_work(run) else {"next": "nothing"}
+    return _keep(run) if run.is_final else _save(run)
+
+
+def _has_work(run: Run) -> bool:
+    """Whether a pass would come back for it: a finished backup that nobody edited and that stays has none."""
+    seen = whole(run.status.get("observedGeneration")) == whole(run.meta.get("generation"))
+    return not run.is_final or not seen or _ttl(run) is not None or is_unkept(run)
+
+
+def _save(run: Run) -> Plan:
     if "tasks" not in run.reads:
         if run.attempts >= MAX_ATTEMPTS:
             return _ended(run, worn_out(run, "backup"))
@@ -65,14 +79,13 @@ def _judge(run: Run, archive: Archive) -> Plan:
     refused = refusal(run.reads["written"])
     if refused and refused.is_terminating:
         return {"next": "nothing"}
-    if refused and (refused.passes or refused.code == 409):
-        return {"next": "broken", "message": f"the store was not written: {refused.words}"}
+    if refused and (refused.passes or refused.code in (403, 409)):
+        return _again(run, refused, "the store was not written")
     if refused:
-        reason = "Forbidden" if refused.code == 403 else "StoreRefused"
-        raise Unreadable(reason, f"the server refuses the store: {refused.words}")
+        raise Unreadable("StoreRefused", f"the server refuses the store: {refused.words}")
     back = first(run.reads.get("readback"))
     if not back:
-        return {"next": "broken", "message": "the store could not be read back"}
+        return _again(run, Refusal(404, "the store could not be read back"))
     check_sum(content_of(back), archive.sha256)
     name = store_name(run.object)
     message = f"saved {archive.count} tasks ({archive.size} bytes) in {_kind(run)} {name}"
@@ -84,6 +97,11 @@ def _judge(run: Run, archive: Archive) -> Plan:
         "sizeBytes": archive.size,
     }
     return _ended(run, end(run, "Completed", "Saved", message, **fields))
+
+
+def _again(run: Run, refused: Refusal, where: str = "") -> Plan:
+    plan = retry(run, refused, where)
+    return plan if "requeue" in plan else _ended(run, plan)
 
 
 def _ended(run: Run, plan: Plan) -> Plan:
@@ -108,7 +126,7 @@ def _keep(run: Run) -> Plan:
         "next": "tidy",
         "definition": patch,
         "expired": left is not None and left <= 0,
-        "status": {} if seen else {"observedGeneration": generation},
+        "status": {**({} if seen else {"observedGeneration": generation}), **kept_again(run)},
         "requeue": go_duration(left) if left is not None and left > 0 else "",
     }
 

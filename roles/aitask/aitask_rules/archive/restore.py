@@ -5,10 +5,11 @@ from typing import Any
 
 from ..values import items, mapping
 from .content import Unreadable, check_sum, unpack
-from .objects import creation, replacement
-from .results import PENDING, choose, judge, tally
-from .run import MAX_ATTEMPTS, Run, begin, end, listed, parse_run, worn_out
+from .objects import creation, replacement, wanted_spec
+from .results import PENDING, Result, choose, judge, tally
+from .run import MAX_ATTEMPTS, Refusal, Run, begin, end, listed, parse_run, worn_out
 from .store import as_store, belongs_to, content_of, first, is_store, stated_sum
+from .waits import held, is_permission_read, retry
 
 Plan = dict[str, Any]
 MAX_ROUNDS = 3
@@ -17,10 +18,13 @@ MAX_ROUNDS = 3
 def plan_restore(world: Mapping[str, Any]) -> Plan:
     """The next step of a pass: `next` names it, the rest is what its tasks need.
 
-    `nothing`: the pass is over. `find`: write `status`, then read the backup. `fetch`: read the Secret `secret`, then,
-    if there is none, the ConfigMap `configmap`; an empty name is not read. `look`: read all tasks. `put`: apply
-    `to_create`, patch with `to_update`, both lists of manifests, only asking the server if `rehearse`. `again`: `look`
-    once more, a moment later. `report`: write `status`; it is over."""
+    `nothing`: the pass is over. `permit`: read what the operator as a whole may do. `find`: write `status`, then read
+    the backup. `fetch`: read the Secret `secret`, then, if there is none, the ConfigMap `configmap`; an empty name is
+    not read. `look`: read all tasks. `put`: apply `to_create`, patch with `to_update`, both lists of manifests, only
+    asking the server if `rehearse`. `again`: `look` once more, a moment later. `report`: write `status` if there is
+    one, come back after `requeue` if that is set.
+
+    Who gives the archive itself acts with rights of his own, and without a status."""
     run = parse_run(world)
     if run.is_final or run.is_going:
         return {"next": "nothing"}
@@ -32,9 +36,9 @@ def plan_restore(world: Mapping[str, Any]) -> Plan:
 
 
 def _next(run: Run) -> Plan:
-    if not run.reads:
-        return _begin(run)
     if "archive" not in run.reads:
+        if "begun" not in run.reads:
+            return _begin(run)
         store, expected = _store(run)
         if store is None:
             return {"next": "fetch", **_names(run)}
@@ -50,6 +54,11 @@ def _next(run: Run) -> Plan:
 
 
 def _begin(run: Run) -> Plan:
+    if not is_permission_read(run):
+        return {"next": "permit"}
+    hold = held(run)
+    if hold:
+        return hold
     if run.attempts >= MAX_ATTEMPTS:
         return worn_out(run, "restore")
     return {"next": "find", "status": begin(run, f"restoring, start {run.attempts + 1} of {MAX_ATTEMPTS}")}
@@ -121,9 +130,25 @@ def _put(run: Run, entries: list[dict[str, Any]]) -> Plan:
     judged = judge(run, outcomes, create, update)
     if judged is None:
         return {"next": "nothing"}
-    if any(found.passes for found in judged.values()) and int(str(run.reads.get("round", MAX_ROUNDS))) < MAX_ROUNDS:
+    return _again(run, judged) or tally(run, judged, _resting(run, entries))
+
+
+def _again(run: Run, judged: Mapping[str, Result]) -> Plan | None:
+    """What the server was too busy for is tried thrice in this pass, then by later ones. None: it stays as it is."""
+    busy = {name: result for name, result in judged.items() if result.passes}
+    if busy and int(str(run.reads.get("round", MAX_ROUNDS))) < MAX_ROUNDS:
         return {"next": "again"}
-    return tally(run, judged)
+    if not busy or "archive" in run.reads:
+        return None
+    name, result = min(busy.items())
+    plan = retry(run, Refusal(result.code, result.message), f"{listed(sorted(busy))} not restored yet; {name}")
+    return plan if "requeue" in plan else None
+
+
+def _resting(run: Run, entries: list[dict[str, Any]]) -> set[str]:
+    """Names of those that own a Deployment and are suspended: theirs is not made before they are resumed."""
+    specs = {_name(entry): wanted_spec(entry, run.spec.get("resumeTasks") is True) for entry in entries}
+    return {name for name, spec in specs.items() if spec.get("template") and spec.get("suspend") is True}
 
 
 def _name(entry: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """What becomes of each task of a restore: first what is to happen to it, then what the server made of that."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,11 +25,13 @@ PENDING = _Pending("create", "update")
 
 @dataclass(frozen=True)
 class Result:
-    """`outcome` as the CRD lists them, or one of PENDING. `passes`: it failed, but may not do so the next time."""
+    """`outcome` as the CRD lists them, or one of PENDING. `passes`: it failed, but may not do so the next time; `code`
+    is the HTTP status then."""
 
     outcome: str
     message: str = ""
     passes: bool = False
+    code: int = 0
 
 
 def choose(
@@ -74,7 +76,7 @@ def judge(
             if refused and refused.is_terminating:
                 return None
             if refused:
-                result = Result("Failed", refused.words, refused.passes)
+                result = Result("Failed", refused.words, refused.passes, refused.code)
             else:
                 result = _done(f"Would{done}" if run.rehearses else f"{done}d", manifest, mapping(answer.get("result")))
             judged[manifest["metadata"]["name"]] = result
@@ -105,8 +107,9 @@ def _done(outcome: str, manifest: Mapping[str, Any], made: Mapping[str, Any]) ->
     return Result(outcome, text)
 
 
-def tally(run: Run, judged: Mapping[str, Result]) -> dict[str, Any]:
-    """The end of the restore: counts, and a result for each task, failed ones first."""
+def tally(run: Run, judged: Mapping[str, Result], resting: Collection[str] = ()) -> dict[str, Any]:
+    """The end of the restore: counts, and a result for each task, failed ones first. `resting` are the names of tasks
+    that own a Deployment and are suspended."""
     restored = sum(result.outcome in _RESTORED for result in judged.values())
     skipped = sum(result.outcome == "Skipped" for result in judged.values())
     failed = [name for name, result in judged.items() if result.outcome == "Failed"]
@@ -121,6 +124,9 @@ def tally(run: Run, judged: Mapping[str, Result]) -> dict[str, Any]:
     ]
     verb = "would restore" if run.rehearses else "restored"
     message = f"{verb} {restored}, skipped {skipped}, failed {len(failed)} of {len(judged)} tasks"
+    owning = sum(result.outcome in _RESTORED for name, result in judged.items() if name in resting)
+    if owning:
+        message += f"; {owning} of them own a Deployment: it is made when suspend is false"
     fields = {"restored": restored, "skipped": skipped, "failed": len(failed), "results": entries}
     if not failed:
         return end(run, "Completed", "Rehearsed" if run.rehearses else "Restored", message, **fields)

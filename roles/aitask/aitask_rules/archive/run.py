@@ -14,8 +14,8 @@ from ..values import items, mapping, one_line, parse_time, whole
 
 FINAL = ("Completed", "PartiallyFailed", "Failed")
 MAX_ATTEMPTS = 3
-_MESSAGE = 1024
 _SHOWN = 10
+_NETWORK = re.compile(r"connection|timed out|time-?out|no answer", re.IGNORECASE)
 _VALUE = re.compile(r'((?:Invalid|Unsupported|Duplicate) value: )(?:"(?:[^"\\]|\\.)*"|[^:,]+)')
 
 
@@ -30,6 +30,9 @@ class Run:
     stamp: str
     rehearses: bool
     """Nothing is written, since the object or Ansible's check mode says so."""
+    operator_namespace: str
+    require_guard: bool
+    """Whether whoever runs the role asks for the guard; the configuration may still do without it."""
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -75,6 +78,8 @@ def parse_run(world: Mapping[str, Any]) -> Run:
         now=now,
         stamp=str(world["now"]),
         rehearses=spec.get("dryRun") is True or world.get("check_mode") is True,
+        operator_namespace=str(world.get("operator_namespace", "")),
+        require_guard=world.get("require_guard") is not False,
     )
 
 
@@ -82,14 +87,14 @@ def begin(run: Run, words: str, **fields: Any) -> dict[str, Any]:
     """The status of a start, written before anything is done: a start that ends nowhere has been counted."""
     started = run.status.get("startTime") or run.stamp
     condition = Condition("Complete", "False", "Running", words)
-    return _status(run, "Running", condition, startTime=started, attempts=run.attempts + 1, **fields)
+    return status_with(run, "Running", condition, startTime=started, attempts=run.attempts + 1, **fields)
 
 
 def end(run: Run, phase: str, reason: str, message: str, **fields: Any) -> dict[str, Any]:
     """The plan that ends a run for good."""
     condition = Condition("Complete", "True" if phase == "Completed" else "False", reason, message)
     fields = {"startTime": run.status.get("startTime") or run.stamp, "completionTime": run.stamp, **fields}
-    return {"next": "report", "status": _status(run, phase, condition, **fields), "failed": phase != "Completed"}
+    return {"next": "report", "status": status_with(run, phase, condition, **fields), "failed": phase != "Completed"}
 
 
 def worn_out(run: Run, what: str) -> dict[str, Any]:
@@ -99,16 +104,8 @@ def worn_out(run: Run, what: str) -> dict[str, Any]:
     return end(run, "Failed", "TooManyAttempts", f"{text}; said last: {last}" if last else text)
 
 
-def report_broken(world: Mapping[str, Any], where: str, message: str) -> dict[str, Any]:
-    """The status that says which task of a role failed. It takes the object alone: the rest may be what is broken."""
-    run = parse_run({**world, "reads": {}})
-    condition = Condition(
-        "Complete", "False", "InternalError", one_line(f"{where}: {parse_refusal(message).words}", _MESSAGE)
-    )
-    return _status(run, str(run.status.get("phase") or "Running"), condition)
-
-
-def _status(run: Run, phase: str, condition: Condition, **fields: Any) -> dict[str, Any]:
+def status_with(run: Run, phase: str, condition: Condition, **fields: Any) -> dict[str, Any]:
+    """A merge patch of the status. Of the conditions it has this one only: k8s_status merges them by type."""
     generation = whole(run.meta.get("generation"))
     conditions = merge_conditions(items(run.status.get("conditions")), [condition], generation, run.now)
     own = [entry for entry in conditions if entry["type"] == condition.type]
@@ -136,6 +133,13 @@ class Refusal:
         return self.code in (0, 408, 425, 429) or self.code >= 500
 
     @property
+    def reason(self) -> str:
+        """For a condition. Without an answer it may as well be a fault of the role, as long as no network is named."""
+        if self.code == 403:
+            return "Forbidden"
+        return "ServerTrouble" if self.code or _NETWORK.search(self.words) else "InternalError"
+
+    @property
     def is_terminating(self) -> bool:
         """Nothing can be made in a namespace that is being deleted; that is nobody's fault."""
         return self.code == 403 and "being terminated" in self.words
@@ -159,7 +163,8 @@ def parse_refusal(text: str) -> Refusal:
 
 
 def _embedded_json(text: str) -> Mapping[str, Any] | None:
-    found = re.search(r"""b(['"])\{.*\}\1""", text, re.DOTALL)
+    # A quote within it has a backslash before it.
+    found = re.search(r"""b(['"])\{.*?\}(?:\\n)*\1""", text, re.DOTALL)
     try:
         body = (
             literal_eval(found[0]).decode(errors="replace") if found else text[text.index("{") : text.rindex("}") + 1]

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from aitask_rules.archive import plan_trouble
+from aitask_rules.archive import plan_backup, plan_restore, plan_trouble
 from aitask_rules.archive.run import parse_refusal
 from aitask_rules.values import format_time, parse_time
 
@@ -109,6 +109,32 @@ def test_many_quick_passes_do_not_use_up_the_two_minutes() -> None:
     assert (found["status"]["phase"], space.requeue) == ("Running", "60s")
 
 
+def test_a_long_silence_of_the_operator_does_not_use_up_the_tries() -> None:
+    space, found = prepared("AITaskBackup")
+    space.unreadable = lambda kind: BUSY[0]
+    space.run("AITaskBackup", "x")
+    later(space, 86400)
+    space.run("AITaskBackup", "x")
+    assert (found["status"]["phase"], space.requeue) == ("Running", "10s")
+
+
+def test_a_store_that_somebody_changes_meanwhile_is_written_again() -> None:
+    space, found = prepared("AITaskBackup")
+    space.refuse = lambda manifest: error(409, "meanwhile")
+    space.run("AITaskBackup", "x")
+    assert (complete(found)["reason"], space.requeue) == ("ServerTrouble", "5s")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_guard_is_asked_for_before_anything_is_done(kind: str) -> None:
+    plan = {"AITaskBackup": plan_backup, "AITaskRestore": plan_restore}[kind]
+    _, found = prepared(kind)
+    world = {"object": found, "spec": found["spec"], "now": NOW, "require_guard": True}
+    settings = {"settings": {"resources": []}}
+    assert plan({**world, "reads": settings})["next"] == "permit"
+    assert plan({**world, "reads": settings, "require_guard": False})["next"] in ("save", "find")
+
+
 def test_a_restart_in_between_still_counts() -> None:
     space, found = prepared("AITaskBackup")
     space.unreadable = lambda kind: BUSY[0]
@@ -148,15 +174,15 @@ def test_a_right_that_is_missing_is_said_with_the_command_that_gives_it() -> Non
     assert "kubectl" not in complete(found)["message"]
 
 
-def test_the_answer_of_a_server_is_read_as_it_comes() -> None:
-    """A reading task repeats headers before it, and its own parameters after it; a body may end its line."""
-    status = {"kind": "Status", "message": 'a "b" isn\'t c', "code": 403}
-    body = f"{json.dumps(status)}\n".encode()
+@pytest.mark.parametrize("as_bytes", [True, False])
+def test_the_answer_of_a_server_is_read_as_it_comes(as_bytes: bool) -> None:
+    """A reading task repeats headers before it, and a traceback and its own parameters after it."""
+    status = {"kind": "Status", "metadata": {}, "message": 'a "b" isn\'t c', "code": 403}
+    body = f"{json.dumps(status)}\n"
+    shown = repr(body.encode()) if as_bytes else body
     headers = "403\nReason: Forbidden\nHTTP response headers: HTTPHeaderDict({'Audit-Id': '1'})\n"
-    text = (
-        f"Exception '{headers}HTTP response body: {body!r}\n' raised while trying to get resource using {{'name': 'x'}}"
-    )
-    found = parse_refusal(text)
+    after = "Original traceback: {}\n' raised while trying to get resource using {'name': 'x'}"
+    found = parse_refusal(f"Exception '{headers}HTTP response body: {shown}\n{after}")
     assert (found.code, found.words) == (403, 'a "b" isn\'t c')
 
 

@@ -163,15 +163,27 @@ def parse_refusal(text: str) -> Refusal:
 
 
 def _embedded_json(text: str) -> Mapping[str, Any] | None:
-    # A quote within it has a backslash before it.
+    """The first JSON in it that is a Status. Before it may be headers, after it a traceback, both with braces."""
+    # A quote within bytes has a backslash before it.
     found = re.search(r"""b(['"])\{.*?\}(?:\\n)*\1""", text, re.DOTALL)
     try:
-        body = (
-            literal_eval(found[0]).decode(errors="replace") if found else text[text.index("{") : text.rindex("}") + 1]
-        )
-        return mapping(json.loads(body))
+        text = literal_eval(found[0]).decode(errors="replace") if found else text
     except (ValueError, SyntaxError):
         return None
+    return next(
+        (status for status in map(_json_at, _beginnings(text)) if "message" in status or "code" in status), None
+    )
+
+
+def _beginnings(text: str) -> list[str]:
+    return [text[found.start() :] for found in re.finditer(r"\{\s*\"", text)][:_SHOWN]
+
+
+def _json_at(text: str) -> Mapping[str, Any]:
+    try:
+        return mapping(json.JSONDecoder().raw_decode(text)[0])
+    except ValueError:
+        return {}
 
 
 def redacted(text: str) -> str:

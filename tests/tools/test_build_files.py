@@ -74,7 +74,11 @@ def test_make_alone_lists_every_target() -> None:
 
 
 def test_the_shell_scripts_are_well_formed_and_can_be_started() -> None:
-    scripts = (".ci/run", "tools/venv.sh", "tools/labelled.sh", "requirements/lock.sh")
+    scripts = (
+        ".ci/run",
+        *(f"tools/{name}.sh" for name in ("venv", "labelled", "record_release")),
+        "requirements/lock.sh",
+    )
     for script in [ROOT / name for name in scripts]:
         subprocess.run(["bash", "-n", script], check=True)
         assert script.stat().st_mode & 0o111, script

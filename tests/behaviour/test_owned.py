@@ -155,7 +155,7 @@ def test_without_the_right_to_create_it_says_so(scene: Scene) -> None:
         label = {"test.example.com/operator": scene.label}
         return [task for task in scene.api.list(AITASK) if task["metadata"].get("labels") == label]
 
-    # Tasks of other tests, whose namespaces are still going, would be refused as well; test_rights.py counts refusals.
+    # Tasks of other tests, whose namespaces are still going, would be refused as well.
     eventually(scene, lambda: not tasks_of_the_operator(), "no other task of the operator is left")
     scene.kubectl("delete", "clusterrolebinding", binding)
     try:

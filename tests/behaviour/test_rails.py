@@ -98,8 +98,8 @@ def test_a_crowd_never_exceeds_the_limits_though_the_operator_is_killed(
     cluster: Cluster, crowd: Scene, installed: Path, tmp_path: Path
 ) -> None:
     flags = (
-        *("--leader-elect", f"--leader-election-namespace={ACCOUNT[0]}", "--leader-elect-lease-duration=6s"),
-        *("--leader-elect-renew-deadline=4s", f"--leader-election-id={crowd.namespace}"),
+        *("--leader-elect", f"--leader-election-namespace={ACCOUNT[0]}", "--leader-elect-lease-duration=10s"),
+        *("--leader-elect-renew-deadline=8s", f"--leader-election-id={crowd.namespace}"),
     )
     started: list[OperatorProcess] = []
 

@@ -165,9 +165,9 @@ def parse_refusal(text: str) -> Refusal:
 def _embedded_json(text: str) -> Mapping[str, Any] | None:
     """The first JSON in it that is a Status. Before it may be headers, after it a traceback, both with braces."""
     # A quote within bytes has a backslash before it.
-    found = re.search(r"""b(['"])\{.*?\}(?:\\n)*\1""", text, re.DOTALL)
+    body = re.search(r"""b(['"])\{.*?\}(?:\\n)*\1""", text, re.DOTALL)
     try:
-        text = literal_eval(found[0]).decode(errors="replace") if found else text
+        text = literal_eval(body[0]).decode(errors="replace") if body else text
     except (ValueError, SyntaxError):
         return None
     return next(

@@ -7,7 +7,7 @@ from typing import Any
 from .changes import change_of, restart_at
 from .model import Act, Change, Hold, Target, Task, Wish
 from .owned import departure
-from .target import LAST_ACTION, LAST_ACTION_TIME
+from .target import LAST_ACTION, LAST_ACTION_TIME, patch_of_target
 from .values import format_time, parse_time
 
 
@@ -37,32 +37,15 @@ def refusal(result: Mapping[str, Any]) -> str | None:
     text = str(result.get("msg", ""))
     if "typed patch object" in text or "unable to convert unstructured object" in text:
         return "Invalid"  # an apply that names a field, or has a value, that the kind does not know: a 500 at times
-    known = {
-        "Conflict": "Conflict",
-        "Forbidden": "Forbidden",
-        "Unprocessable Entity": "Invalid",
-    }
+    known = {"Conflict": "Conflict", "Forbidden": "Forbidden", "Unprocessable Entity": "Invalid"}
     return known.get(str(result.get("reason")), "ActionFailed")
 
 
 def patch_of(target: Target, act: Act) -> dict[str, Any]:
     """The resourceVersion makes it an act on exactly what was looked at (it pins the uid too); the id in the same patch
     makes it known afterwards."""
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {
-            "name": target.name,
-            "namespace": target.namespace,
-            "resourceVersion": target.resource_version,
-            "annotations": {
-                LAST_ACTION: act.id,
-                LAST_ACTION_TIME: format_time(act.time),
-                **departure(target, act.type),
-            },
-        },
-        "spec": act.change.body,
-    }
+    notes = {LAST_ACTION: act.id, LAST_ACTION_TIME: format_time(act.time), **departure(target, act.type)}
+    return patch_of_target(target, act.change.body, notes, resourceVersion=target.resource_version)
 
 
 def identity_of(task: Task, target: Target, *words: str) -> str:

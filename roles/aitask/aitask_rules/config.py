@@ -25,8 +25,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from .fields import part as _part
-from .fields import unknown as _unknown
+from .fields import part, unknown
 from .rails import FIELDS, Rails, parse_rails
 from .values import mapping
 
@@ -97,12 +96,12 @@ def parse_config(text: str | None) -> Config:
     faults: list[str] = []
     if not isinstance(raw, Mapping):
         raise ConfigError(f"{KEY} must be a mapping of fields to values")
-    _unknown(raw, ("requireGuard", "providers", *FIELDS), "", faults)
+    unknown(raw, ("requireGuard", "providers", *FIELDS), "", faults)
     guard = raw.get("requireGuard", True)
     if not isinstance(guard, bool):
         faults.append("requireGuard must be true or false")
-    providers = _part(raw, "providers", "", faults)
-    _unknown(providers, KINDS, "providers.", faults)
+    providers = part(raw, "providers", "", faults)
+    unknown(providers, KINDS, "providers.", faults)
     known = {kind: _providers(providers, kind, faults) for kind in KINDS}
     rails = parse_rails(raw, faults)
     if faults:
@@ -132,7 +131,7 @@ def _load(text: str) -> Any:
 
 
 def _providers(raw: Mapping[str, Any], kind: str, faults: list[str]) -> dict[str, Provider]:
-    entries = _part(raw, kind, "providers.", faults)
+    entries = part(raw, kind, "providers.", faults)
     found: dict[str, Provider] = {}
     for name, entry in entries.items():
         where = f"providers.{kind}.{str(name)[:63]}"
@@ -146,7 +145,7 @@ def _providers(raw: Mapping[str, Any], kind: str, faults: list[str]) -> dict[str
 
 
 def _provider(raw: Mapping[str, Any], where: str, kind: str, faults: list[str]) -> Provider:
-    _unknown(raw, ("url", "secretRef", "caBundle", "allowedNamespaces"), where, faults)
+    unknown(raw, ("url", "secretRef", "caBundle", "allowedNamespaces"), where, faults)
     url, ca = raw.get("url"), raw.get("caBundle")
     fault = _url_fault(url, kind)
     if fault:
@@ -181,8 +180,8 @@ def _url_fault(url: Any, kind: str) -> str:
 def _secret(raw: Mapping[str, Any], where: str, faults: list[str]) -> tuple[str, str]:
     if raw.get("secretRef") is None:
         return "", ""
-    ref = _part(raw, "secretRef", where, faults)
-    _unknown(ref, ("name", "key"), f"{where}secretRef.", faults)
+    ref = part(raw, "secretRef", where, faults)
+    unknown(ref, ("name", "key"), f"{where}secretRef.", faults)
     name, key = ref.get("name", SECRET), ref.get("key")
     if not isinstance(name, str) or not _SECRET_NAME.fullmatch(name):
         faults.append(f"{where}secretRef.name must be the name of a Secret; left out it is {SECRET}")

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from .act import patch_of, refusal
+from .answers import is_terminating, server_words
 from .evaluate import Evaluation
 from .events import about_act, about_task
 from .gates import cooldown, hourly, later
@@ -15,7 +16,7 @@ from .notice import News, delivery_words, notice
 from .proposal import carried_out
 from .report import Ending, Pass, back_off, conclude, next_look, status_of
 from .target import LAST_ACTION, parse_target
-from .values import format_time, mapping, one_line, parse_time, server_words, time_of_day
+from .values import format_time, mapping, one_line, parse_time, time_of_day
 
 REHEARSED = "rehearsed-"
 """Begins the id of a notification that a dry run did not send: it is none for anybody else."""
@@ -187,7 +188,7 @@ def _done(spec: Spec, state: State, identity: str, time: datetime, reason: str, 
 def _failure(act: Act, result: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
     refused = refusal(result)
     if refused is not None:
-        terminating = "being terminated" in str(result.get("msg", ""))
+        terminating = is_terminating(str(result.get("msg", "")))
         return (None if not act.mutates else "ActionFailed") if terminating else refused
     if not act.mutates:
         return None

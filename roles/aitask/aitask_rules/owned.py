@@ -18,7 +18,7 @@ from typing import Any
 
 from .drift import covers
 from .model import Spec, Target, Task
-from .target import REQUESTED_REPLICAS, RESTARTED_AT, TEMPLATE_HASH, TEMPLATE_OVERRIDDEN
+from .target import REQUESTED_REPLICAS, RESTARTED_AT, TEMPLATE_HASH, TEMPLATE_OVERRIDDEN, patch_of_target
 from .values import mapping
 
 FIELD_MANAGER = "aitask-template"
@@ -30,14 +30,6 @@ def manifest(spec: Spec, task: Task) -> dict[str, Any]:
     """The Deployment as the template wants it, to be applied."""
     template = mapping(spec.template)
     meta = mapping(template.get("metadata"))
-    reference = {
-        "apiVersion": "aiops.example.com/v1",
-        "kind": "AITask",
-        "name": task.name,
-        "uid": task.uid,
-        "controller": True,
-        "blockOwnerDeletion": False,
-    }
     pods: dict[str, Any] = {"labels": {**mapping(meta.get("labels")), TASK_UID: task.uid}}
     # A template that was copied from a Deployment may tell of a restart of that one; the next one here would be undone.
     notes = {key: text for key, text in mapping(meta.get("annotations")).items() if key != RESTARTED_AT}
@@ -51,12 +43,24 @@ def manifest(spec: Spec, task: Task) -> dict[str, Any]:
             "namespace": task.namespace,
             "labels": {"app.kubernetes.io/managed-by": "aitask-operator"},
             "annotations": {TEMPLATE_HASH: _digest(template), TEMPLATE_OVERRIDDEN: ""},
-            "ownerReferences": [reference],
+            "ownerReferences": [owner_reference("AITask", task.name, task.uid)],
         },
         "spec": {
             "selector": {"matchLabels": {TASK_UID: task.uid}},
             "template": {"metadata": pods, "spec": mapping(template.get("spec"))},
         },
+    }
+
+
+def owner_reference(kind: str, name: str, uid: str) -> dict[str, Any]:
+    """With it an object goes when its owner, of one of our kinds, does; it never holds that up."""
+    return {
+        "apiVersion": "aiops.example.com/v1",
+        "kind": kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
     }
 
 
@@ -85,17 +89,8 @@ def must_apply(spec: Spec, task: Task, found: Mapping[str, Any]) -> bool:
 def resizing(spec: Spec, target: Target) -> dict[str, Any]:
     """The patch that sets `spec.replicas` and says so. A newer version of the same Deployment is none to stop at:
     whoever changed the number in the task wants it now."""
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {
-            "name": target.name,
-            "namespace": target.namespace,
-            "uid": target.uid,
-            "annotations": {REQUESTED_REPLICAS: str(spec.replicas)},
-        },
-        "spec": {"replicas": spec.replicas},
-    }
+    notes = {REQUESTED_REPLICAS: str(spec.replicas)}
+    return patch_of_target(target, {"replicas": spec.replicas}, notes, uid=target.uid)
 
 
 def departure(target: Target, action: str) -> dict[str, str]:

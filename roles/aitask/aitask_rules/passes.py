@@ -29,13 +29,13 @@ from .notice import News, delivery_words, notice
 from .outcome import REHEARSED, finish, held, intent, recover, rehearsal, rehearsed
 from .permission import answered, is_informed, only_observes, question, soon, stopped
 from .proposal import needs_approval, review, settle, withdraw
-from .report import Ending, Pass, conclude, next_look, open_pass, retry_wait
+from .report import Ending, Pass, conclude, look_again, next_look, open_pass, retry_wait
 from .rests import at_rest, at_zero, forbidden, no_target, paused, suspended, terminal
 from .sample import needed_reads, take_sample
 from .spec import SpecError, parse_spec
 from .target import parse_target
 from .upkeep import bring_about, newest, news_of
-from .values import items, mapping, parse_time, time_of_day
+from .values import first, items, mapping, parse_time, time_of_day
 
 Plan = dict[str, Any]
 
@@ -70,8 +70,8 @@ def _observed(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan:
     if "resources" not in found:
         return forbidden(here, spec)
     if found.get("api_found") is False:
-        return _again("the cluster does not say what it serves", "5s")
-    deployment = newest(here, mapping(next(iter(items(found["resources"])), None)))
+        return look_again("the cluster does not say what it serves", "5s")
+    deployment = newest(here, first(found))
     if not deployment and spec.template is None:
         return no_target(here, spec, "TargetNotFound", f"Deployment {spec.target} does not exist")
     target = parse_target(deployment, here.task.uid)
@@ -130,10 +130,10 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
         return _act(here, wish, evaluation) if hold is None else held(here, wish, evaluation, hold)
     if here.is_stale(items(mapping(here.reads["rivals"]).get("resources"))):
         # The status this pass began with is not the newest: what it counted may be wrong.
-        return _again("looked at an old status", "2s")
+        return look_again("looked at an old status", "2s")
     if mapping(here.reads.get("autoscalers")).get("api_found") is False:
         # Every cluster serves them; one that is about to fail does not say so.
-        return _again("the cluster does not say what it serves", "5s")
+        return look_again("the cluster does not say what it serves", "5s")
     hold = stopped(here, mutates=True) or first_hold(gates_after_reads(wish, here.reads))
     return _act(here, wish, evaluation) if hold is None else held(here, wish, evaluation, hold)
 
@@ -153,11 +153,6 @@ def _permission(spec: Spec, target: Target) -> Plan:
 def _asking(*, rivals: bool = False, autoscalers: bool = False, history: bool = False) -> Plan:
     """Reads the operator's configuration, and these."""
     return {"next": "permit", "reads": {"rivals": rivals, "autoscalers": autoscalers, "history": history}}
-
-
-def _again(why: str, soon: str) -> Plan:
-    """Nothing is known that could be written down. Look again."""
-    return {"next": "report", "status": {}, "events": [], "requeue": soon, "summary": why}
 
 
 def _diagnosed(spec: Spec, evaluation: Evaluation) -> Evaluation:
@@ -199,7 +194,7 @@ def _admit(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> Plan:
         return {"next": "admit", "question": question(here, wish, act)}
     answer = mapping(here.reads["admission"])
     if answer.get("conflict") is True:
-        return _again("another task has just written the ledger", soon(here))
+        return look_again("another task has just written the ledger", soon(here))
     hold = answered(here, answer)
     return intent(here, wish, evaluation, act) if hold is None else held(here, wish, evaluation, hold)
 

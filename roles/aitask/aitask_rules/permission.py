@@ -12,7 +12,7 @@ from .gates import guard_absent
 from .model import Act, Hold, Wish
 from .rails import OBSERVE, OFF
 from .report import Pass
-from .values import go_duration, items, mapping, one_line, parse_time, time_of_day
+from .values import first, go_duration, mapping, one_line, parse_time, time_of_day
 
 
 class Place(Protocol):
@@ -39,6 +39,11 @@ def is_informed(here: Place) -> bool:
     return bool(settings) and ("namespace" in here.reads or not asks_for_labels(settings))
 
 
+def has_read_all(here: Place) -> bool:
+    """Whether this pass has read what `keeps_off` looks at."""
+    return is_informed(here) and ("guard" in here.reads or not here.require_guard)
+
+
 def stopped(here: Place, *, mutates: bool) -> Hold | None:
     """Why nothing may be done at all, whatever it is. A file with a fault stops what changes something (`mutates`)."""
     try:
@@ -60,8 +65,7 @@ def _elsewhere(here: Place, config: Config) -> Hold | None:
         return Hold("NamespaceExcluded", text)
     if not labels:
         return None
-    found = items(mapping(here.reads.get("namespace")).get("resources"))
-    has = mapping(mapping(mapping(found[0]).get("metadata")).get("labels")) if found else {}
+    has = mapping(mapping(first(here.reads.get("namespace")).get("metadata")).get("labels"))
     missing = [f"{name}={value}" for name, value in labels.items() if has.get(name) != value]
     if not missing:
         return None

@@ -141,6 +141,11 @@ def conclude(
     }
 
 
+def look_again(why: str, soon: str) -> dict[str, Any]:
+    """Nothing is known that could be written down. Look again."""
+    return {"next": "report", "status": {}, "events": [], "requeue": soon, "summary": why}
+
+
 def status_of(
     here: Pass, state: State, target: Target | None, conditions: Sequence[Condition], phase: str
 ) -> dict[str, Any]:

@@ -62,6 +62,16 @@ def parse_target(raw: Mapping[str, Any], task_uid: str) -> Target:
     )
 
 
+def patch_of_target(target: Target, spec: Any, annotations: Mapping[str, str], **guard: str) -> dict[str, Any]:
+    """A patch of the Deployment; `guard` are fields of its metadata that must be so still, such as its uid."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": target.name, "namespace": target.namespace, **guard, "annotations": dict(annotations)},
+        "spec": spec,
+    }
+
+
 def pod_selectors(deployment: Mapping[str, Any]) -> list[str]:
     """The selector of the Deployment in the form that a list request takes."""
     return _selectors(mapping(deployment.get("spec")))

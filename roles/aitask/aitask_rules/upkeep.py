@@ -11,16 +11,17 @@ from dataclasses import replace
 from typing import Any
 
 from .act import refusal
+from .answers import is_terminating, server_words
 from .events import about_task
 from .gates import must_resize, size_hold
 from .model import Condition, Hold, Spec, Target
 from .owned import application, must_apply, resizing
-from .permission import is_informed, keeps_off
-from .report import Ending, Pass, conclude, retry_wait
+from .permission import has_read_all, keeps_off
+from .report import Ending, Pass, conclude, look_again, retry_wait
 from .rests import at_rest, no_target, terminal
 from .takeover import taking
 from .target import parse_target
-from .values import items, mapping, one_line, server_words
+from .values import first, mapping, one_line
 
 Plan = dict[str, Any]
 _WRITES = ("taken", "applied", "resized")
@@ -39,14 +40,13 @@ def bring_about(here: Pass, spec: Spec, found: Mapping[str, Any]) -> Plan | Hold
             return _refused(here, spec, found, reason, str(result.get("msg", "")))
     to_apply = "applied" not in here.reads and must_apply(spec, here.task, found)
     to_resize = "resized" not in here.reads and must_resize(spec.replicas, target)
-    is_read = is_informed(here) and ("guard" in here.reads or not here.require_guard)
-    is_read = is_read and ("autoscalers" in here.reads or not to_resize)
+    is_read = has_read_all(here) and ("autoscalers" in here.reads or not to_resize)
     if (to_apply or to_resize) and not is_read:
         return {"next": "own", "reads": {"autoscalers": to_resize}}
     hold = keeps_off(here) if to_apply or to_resize else None
     if hold is not None:
         hold = replace(hold, message=f"would apply spec.template, but {hold.message}")
-        return hold if found else _waits(here, spec, found, hold.reason, hold.message)
+        return hold if found else _waits(here, spec, target, hold.reason, hold.message)
     if to_apply:
         return _apply(here, spec, target, found)
     if to_resize and size_hold(spec.replicas, target, here.reads) is None:
@@ -72,7 +72,7 @@ def newest(here: Pass, found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def news_of(here: Pass, target: Target) -> list[Any]:
     """One Event for each template that was applied and changed something."""
-    before = parse_target(mapping(next(iter(items(mapping(here.reads.get("deployment")).get("resources"))), None)), "")
+    before = parse_target(first(here.reads.get("deployment")), "")
     if "applied" not in here.reads or (before.uid, before.generation) == (target.uid, target.generation):
         return []
     text = f"Deployment {target.name} is brought to spec.template"
@@ -89,7 +89,7 @@ def _refusal(result: Mapping[str, Any]) -> str | None:
 
 
 def _is_new(here: Pass) -> bool:
-    return "applied" in here.reads and not items(mapping(here.reads.get("deployment")).get("resources"))
+    return "applied" in here.reads and not first(here.reads.get("deployment"))
 
 
 def _made(here: Pass, spec: Spec, target: Target) -> Plan:
@@ -108,26 +108,26 @@ def _made(here: Pass, spec: Spec, target: Target) -> Plan:
 
 def _refused(here: Pass, spec: Spec, found: Mapping[str, Any], reason: str, text: str) -> Plan:
     """A conflict is somebody else's write at the same moment: look again. The rest is said."""
-    if "being terminated" in text:
+    if is_terminating(text):
         return {"next": "stop"}
     if reason == "Conflict":
-        return {"next": "report", "status": {}, "events": [], "requeue": "2s", "summary": "the Deployment has moved"}
+        return look_again("the Deployment has moved", "2s")
     message = f"spec.template cannot be applied: {one_line(server_words(text), 600)}"
     if reason == "Invalid" and (not found or taking(found, everything=True) is None):
         return terminal(here, _REFUSED, message)
     # Others have written into the pod template: the next pass takes that over first, and then it may be accepted.
-    return _waits(here, spec, found, _REFUSED if reason == "Invalid" else reason, message)
+    target = parse_target(found, here.task.uid)
+    return _waits(here, spec, target, _REFUSED if reason == "Invalid" else reason, message)
 
 
-def _waits(here: Pass, spec: Spec, found: Mapping[str, Any], reason: str, text: str) -> Plan:
+def _waits(here: Pass, spec: Spec, target: Target, reason: str, text: str) -> Plan:
     """Tried again. What is there already goes on running; nothing is decided on it meanwhile."""
-    if not found:
+    if not target.uid:
         return no_target(here, spec, "TargetNotFound", f"{text}; Deployment {spec.target} does not exist", reason)
     conditions = [
         Condition("Ready", "False", reason, text),
         Condition("ActionPermitted", "Unknown", "NotBreached", text),
     ]
-    target = parse_target(found, here.task.uid)
     return conclude(
         here, spec, at_rest(here.state), target, conditions, Ending(wait=retry_wait(here, "Ready", spec.interval))
     )

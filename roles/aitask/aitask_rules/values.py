@@ -1,6 +1,5 @@
 """Times, quantities and numbers as Kubernetes spells them."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -78,17 +77,11 @@ def one_line(text: Any, limit: int) -> str:
     return words if len(words) <= limit else f"{words[: limit - 1]}…"
 
 
-def server_words(text: Any) -> str:
-    """What a message of a module says, without the Status in JSON that the server's own words are wrapped in."""
-    words = str(text)
-    _, brace, status = words.partition("{")
-    try:
-        said = mapping(json.loads(brace + status.strip()))
-    except ValueError:
-        return words
-    return str(said.get("message") or words) if said.get("kind") == "Status" else words
-
-
 def whole(value: Any) -> int:
     """Integer status fields: absent means 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def first(result: Any) -> Mapping[str, Any]:
+    """The object that a reading task found, or the first of several; empty if there is none."""
+    return mapping(next(iter(items(mapping(result).get("resources"))), None))

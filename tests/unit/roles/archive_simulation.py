@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aitask_rules.archive import plan_backup, plan_restore, plan_trouble
-from aitask_rules.archive.store import first
+from aitask_rules.values import first
 
 Object = dict[str, Any]
 NOW = "2026-01-31T10:00:00Z"

@@ -1,12 +1,14 @@
 """Quantities, times and durations, and the reading of a Deployment's selector."""
 
+import json
 from datetime import UTC, datetime
 from fractions import Fraction
 
 import pytest
+from aitask_rules.answers import server_words
 from aitask_rules.spec import parse_spec
 from aitask_rules.target import pod_selectors
-from aitask_rules.values import format_time, format_value, go_duration, parse_quantity, parse_time, server_words
+from aitask_rules.values import format_time, format_value, go_duration, parse_quantity, parse_time
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,11 @@ def test_the_time_scale_of_tests_shortens_every_duration() -> None:
 )
 def test_the_servers_words_are_taken_out_of_their_status(said: str, words: str) -> None:
     assert server_words(said) == words
+
+
+def test_the_servers_words_repeat_no_value() -> None:
+    """A pod template may hold literal passwords."""
+    status = {"kind": "Status", "message": 'env[0].value: Invalid value: "hunter2": too weak', "code": 422}
+    for body in (json.dumps(status), str(json.dumps(status).encode())):
+        assert server_words(f"Failed to apply object: {body}") == "env[0].value: Invalid value: …: too weak"
+    assert "hunter2" not in server_words('x is invalid: Unsupported value: "hunter2": no')

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from ..values import go_duration, items, mapping, parse_time, whole
+from ..permission import has_read_all
+from ..values import first, go_duration, items, mapping, parse_time, whole
 from .content import FORMAT_VERSION, MAX_STORED, Archive, Unreadable, check_sum, pack
 from .objects import saved
 from .run import MAX_ATTEMPTS, Refusal, Run, begin, end, listed, parse_run, refusal, worn_out
-from .store import belongs_to, content_of, first, manifest, owner_patch, store_name
-from .waits import held, is_permission_read, is_unkept, kept_again, retry
+from .store import belongs_to, content_of, manifest, owner_patch, store_name
+from .waits import held, is_unkept, kept_again, retry
 
 Plan = dict[str, Any]
 
@@ -24,7 +25,7 @@ def plan_backup(world: Mapping[str, Any]) -> Plan:
     run = parse_run(world)
     if run.is_going:
         return {"next": "nothing"}
-    if not is_permission_read(run):
+    if not has_read_all(run):
         return {"next": "permit"}
     hold = held(run)
     if hold:

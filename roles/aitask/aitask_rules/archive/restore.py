@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..values import items, mapping
+from ..permission import has_read_all
+from ..values import first, items, mapping
 from .content import Unreadable, check_sum, unpack
 from .objects import creation, replacement, wanted_spec
 from .results import PENDING, Result, choose, judge, tally
 from .run import MAX_ATTEMPTS, Refusal, Run, begin, end, listed, parse_run, worn_out
-from .store import as_store, belongs_to, content_of, first, is_store, stated_sum
-from .waits import held, is_permission_read, retry
+from .store import as_store, belongs_to, content_of, is_store, stated_sum
+from .waits import held, retry
 
 Plan = dict[str, Any]
 MAX_ROUNDS = 3
@@ -54,7 +55,7 @@ def _next(run: Run) -> Plan:
 
 
 def _begin(run: Run) -> Plan:
-    if not is_permission_read(run):
+    if not has_read_all(run):
         return {"next": "permit"}
     hold = held(run)
     if hold:

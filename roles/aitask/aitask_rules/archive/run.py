@@ -1,14 +1,13 @@
 """What a backup and a restore share as runs: each happens once for its uid, counts its starts, and ends for good."""
 
-import json
 import re
-from ast import literal_eval
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..memory import merge_conditions
+from ..answers import answer_in, is_terminating, redacted
+from ..memory import condition_of, merge_conditions
 from ..model import Condition
 from ..values import items, mapping, one_line, parse_time, whole
 
@@ -16,7 +15,6 @@ FINAL = ("Completed", "PartiallyFailed", "Failed")
 MAX_ATTEMPTS = 3
 _SHOWN = 10
 _NETWORK = re.compile(r"connection|timed out|time-?out|no answer", re.IGNORECASE)
-_VALUE = re.compile(r'((?:Invalid|Unsupported|Duplicate) value: )(?:"(?:[^"\\]|\\.)*"|[^:,]+)')
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def end(run: Run, phase: str, reason: str, message: str, **fields: Any) -> dict[
 
 def worn_out(run: Run, what: str) -> dict[str, Any]:
     """Started too often: something about it ends the operator, or the server will not have it."""
-    last = one_line(_condition_message(run), 400)
+    last = one_line(condition_of(run.status, "Complete").get("message", ""), 400)
     text = f"started {run.attempts} times and never ended, given up; make a new {what}"
     return end(run, "Failed", "TooManyAttempts", f"{text}; said last: {last}" if last else text)
 
@@ -110,11 +108,6 @@ def status_with(run: Run, phase: str, condition: Condition, **fields: Any) -> di
     conditions = merge_conditions(items(run.status.get("conditions")), [condition], generation, run.now)
     own = [entry for entry in conditions if entry["type"] == condition.type]
     return {"phase": phase, "observedGeneration": generation, **fields, "conditions": own}
-
-
-def _condition_message(run: Run) -> str:
-    found = (mapping(entry) for entry in items(run.status.get("conditions")))
-    return next((str(entry.get("message", "")) for entry in found if entry.get("type") == "Complete"), "")
 
 
 # --- what the server answers ---
@@ -142,7 +135,7 @@ class Refusal:
     @property
     def is_terminating(self) -> bool:
         """Nothing can be made in a namespace that is being deleted; that is nobody's fault."""
-        return self.code == 403 and "being terminated" in self.words
+        return self.code == 403 and is_terminating(self.words)
 
 
 def refusal(result: Any) -> Refusal | None:
@@ -155,40 +148,11 @@ def refusal(result: Any) -> Refusal | None:
 
 def parse_refusal(text: str) -> Refusal:
     """From a message of kubernetes.core, which repeats the body of the answer: a Status, often as Python's `b'…'`."""
-    body = _embedded_json(text)
+    body = answer_in(text)
     if body is None:
         code = re.search(r"\b([45]\d\d)\b", text[:200])
         return Refusal(int(code[1]) if code else 0, one_line(redacted(text), 400))
     return Refusal(whole(body.get("code")), one_line(redacted(str(body.get("message", ""))), 400))
-
-
-def _embedded_json(text: str) -> Mapping[str, Any] | None:
-    """The first JSON in it that is a Status. Before it may be headers, after it a traceback, both with braces."""
-    # A quote within bytes has a backslash before it.
-    body = re.search(r"""b(['"])\{.*?\}(?:\\n)*\1""", text, re.DOTALL)
-    try:
-        text = literal_eval(body[0]).decode(errors="replace") if body else text
-    except (ValueError, SyntaxError):
-        return None
-    return next(
-        (status for status in map(_json_at, _beginnings(text)) if "message" in status or "code" in status), None
-    )
-
-
-def _beginnings(text: str) -> list[str]:
-    return [text[found.start() :] for found in re.finditer(r"\{\s*\"", text)][:_SHOWN]
-
-
-def _json_at(text: str) -> Mapping[str, Any]:
-    try:
-        return mapping(json.JSONDecoder().raw_decode(text)[0])
-    except ValueError:
-        return {}
-
-
-def redacted(text: str) -> str:
-    """Without the values that a server repeats when it refuses them: a pod template may hold literal passwords."""
-    return _VALUE.sub(r"\1…", text)
 
 
 def listed(names: list[str]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
+from ..owned import owner_reference
 from ..values import items, mapping
 from .content import FORMAT_VERSION, Archive, Unreadable, from_text
 from .objects import INJECT_OWNER
@@ -30,16 +31,7 @@ def owners(backup: Mapping[str, Any], retention: str) -> list[dict[str, Any]]:
     if retention != "Delete":
         return []
     meta = mapping(backup.get("metadata"))
-    return [
-        {
-            "apiVersion": str(backup.get("apiVersion")),
-            "kind": str(backup.get("kind")),
-            "name": str(meta.get("name")),
-            "uid": str(meta.get("uid")),
-            "controller": True,
-            "blockOwnerDeletion": False,
-        }
-    ]
+    return [owner_reference("AITaskBackup", str(meta.get("name")), str(meta.get("uid")))]
 
 
 def manifest(backup: Mapping[str, Any], kind: str, retention: str, archive: Archive) -> dict[str, Any]:
@@ -79,11 +71,6 @@ def owner_patch(backup: Mapping[str, Any], store: Mapping[str, Any], retention: 
         "kind": store.get("kind"),
         "metadata": {**place, "ownerReferences": [*kept, *wanted]},
     }
-
-
-def first(result: Any) -> Mapping[str, Any]:
-    """The object of a reading task; empty if there is none."""
-    return mapping(next(iter(items(mapping(result).get("resources"))), None))
 
 
 def belongs_to(store: Mapping[str, Any], uid: Any) -> bool:

@@ -10,10 +10,9 @@ from typing import Any
 
 from ..memory import condition_of, merge_conditions
 from ..model import Condition
-from ..permission import is_informed, keeps_off
-from ..values import go_duration, items, mapping, one_line, parse_time, whole
+from ..permission import keeps_off
+from ..values import first, go_duration, items, mapping, one_line, parse_time, whole
 from .run import FINAL, Refusal, Run, end, parse_refusal, parse_run, status_with
-from .store import first
 
 Plan = dict[str, Any]
 HELD, UNKEPT = 60.0, 600.0
@@ -23,11 +22,6 @@ RETRIES, PATIENCE = 5, 120.0
 _FIRST, _LONGEST = 5.0, 60.0
 _ACCOUNT = re.compile(r"system:serviceaccount:([-a-z0-9]+):([-.a-z0-9]+)")
 _STORES = re.compile(r'cannot \w+ resource "?(?:secrets|configmaps)\b')
-
-
-def is_permission_read(run: Run) -> bool:
-    """Whether this pass has read what the operator as a whole may do."""
-    return is_informed(run) and ("guard" in run.reads or not run.require_guard)
 
 
 def held(run: Run) -> Plan | None:

@@ -14,6 +14,8 @@ PYTHON ?=
 IMG ?= example.com/aitask-operator:latest
 CONTAINER_TOOL ?= docker
 ARGS ?=
+# How often a test that failed is tried again; shown at the end, and two of a run at most (tests/support/second_try.py).
+RERUNS ?= 0
 export KEEP CLUSTER YES
 
 PY := .venv/bin/python
@@ -80,12 +82,12 @@ contracts: venv ## Import contracts: which layer may import which
 .PHONY: test-unit
 test-unit: venv collections ## Tests that need no API server (ARGS="-k name" chooses)
 	$(stage) 'tests without an API server'
-	$(CONTENT_ENV) .venv/bin/pytest -m "not apiserver and not prometheus" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "not apiserver and not prometheus" $(ARGS)
 
 .PHONY: test-apiserver
 test-apiserver: venv collections cluster-build ## Tests on a real API server, roles included (ARGS="-k name" chooses)
 	$(stage) 'tests on a real API server'
-	$(CONTENT_ENV) .venv/bin/pytest -m "apiserver and not prometheus" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "apiserver and not prometheus" $(ARGS)
 
 .PHONY: test-prometheus
 test-prometheus: venv collections cluster-build ## A task on a query of a real Prometheus (the program, or Debian's package of it); not part of test

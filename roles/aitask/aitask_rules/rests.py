@@ -38,7 +38,7 @@ def suspended(here: Pass, reason: str, message: str) -> Plan:
 
 
 def initializing(here: Pass, message: str) -> Condition:
-    """Ready before the first value: unknown, or still not so after a fault that was told (its end is to be told too)."""
+    """Ready before the first value: unknown, or still not so after a fault that was told, as its end is too."""
     was_not = here.old_condition("Ready").get("status") == "False"
     return Condition("Ready", "False" if was_not else "Unknown", "Initializing", message)
 

@@ -28,7 +28,7 @@ _ordinary = SourceFileLoader.get_code
 
 def install() -> None:
     """Let Python's import ask here first."""
-    SourceFileLoader.get_code = _get_code  # type: ignore[method-assign]
+    SourceFileLoader.get_code = _get_code  # type: ignore[method-assign, assignment]
 
 
 def prepare(content: Iterable[Path]) -> None:

@@ -109,12 +109,12 @@ behaviour-doc: venv ## Write docs/behaviour.md anew from the markers of the test
 bench: venv collections ## What a reconcile costs, warm beside cold, with goals: CPU, latency, memory, rate; 10 minutes (BENCH_PEER=program adds a column)
 	@$(CONTENT_ENV) PYTHONPATH=tools $(PY) -m tests.bench.bench $(ARGS)
 
-.PHONY: soak
-soak: venv collections ## Memory, descriptors, processes and files after many runs beside few (ARGS="--mix --runs 10000"); fails where they grow
+.PHONY: soak-runs
+soak-runs: venv collections ## Memory, descriptors, processes and files after many runs beside few (ARGS="--mix --runs 10000"); fails where they grow
 	@PYTHONPATH=tools $(PY) -m tests.bench.soak $(ARGS)
 
-.PHONY: soak-fleet
-soak-fleet: venv collections cluster-build ## 300 tasks for ten minutes among people and faults: acts, holds, rules broken; fails where one was (ARGS="--minutes 3 --targets 20")
+.PHONY: soak
+soak: venv collections cluster-build ## 300 tasks for ten minutes among people and faults: acts, holds, rules broken; fails where one was (ARGS="--minutes 3 --targets 20")
 	@$(CONTENT_ENV) PYTHONPATH=tools $(PY) -m tests.bench.fleet $(ARGS)
 
 .PHONY: footprint

@@ -164,6 +164,12 @@ def test_every_component_listens_on_loopback_only(tmp_path: Path) -> None:
         assert "127.0.0.1:20001" in component.health([20001, 20002]), component.name
 
 
+def test_the_audit_log_is_one_file_however_long_it_gets(tmp_path: Path) -> None:
+    arguments = components.api_server(Layout(tmp_path), 1, audit=True).arguments([20001])
+    (megabytes,) = [argument for argument in arguments if argument.startswith("--audit-log-maxsize=")]
+    assert int(megabytes.partition("=")[2]) > 100_000
+
+
 def test_the_first_audit_rule_that_fits_secrets_keeps_their_bodies_out() -> None:
     rules = audit_policy()["rules"]
     fitting = [rule for rule in rules if any("secrets" in r.get("resources", []) for r in rule.get("resources", []))]

@@ -75,6 +75,9 @@ def api_server(layout: Layout, etcd_port: int, *, audit: bool) -> Component:
         if audit:
             # The default mode writes a line before the answer is sent, so that a test finds what it just caused.
             result += [f"--audit-policy-file={audit_policy_file(layout)}", f"--audit-log-path={layout.audit_log}"]
+            # At 100 MB, the default, a new log would begin, and take from a test what it is about to read. Not 0, which
+            # older servers take for the default.
+            result += ["--audit-log-maxsize=1000000"]
         return result
 
     return Component("kube-apiserver", 1, arguments, lambda ports: f"https://127.0.0.1:{ports[0]}/readyz")

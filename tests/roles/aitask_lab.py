@@ -93,13 +93,17 @@ class Lab:
         self.kubectl("create", "role", "rails", "--verb=get,update", "--resource=configmaps")
         account = f"--serviceaccount={':'.join(ACCOUNT)}"
         self.kubectl("create", "rolebinding", "rails", "--role=rails", account)
+        self._until_allowed("update", "configmaps")
 
     def let_store(self) -> None:
         """What whoever wants backups in a namespace does there: the right to the stores is not bound by default."""
         role, account = "--clusterrole=aitask-operator-backup-store-role", f"--serviceaccount={':'.join(ACCOUNT)}"
         self.kubectl("create", "rolebinding", "aitask-backup-store", role, account)
-        may = ("auth", "can-i", "create", "secrets")
-        user = "system:serviceaccount:" + ":".join(ACCOUNT)
+        self._until_allowed("create", "secrets")
+
+    def _until_allowed(self, verb: str, resource: str) -> None:
+        """The server takes a moment to know of a binding."""
+        may, user = ("auth", "can-i", verb, resource), "system:serviceaccount:" + ":".join(ACCOUNT)
         until(lambda: self.kubectl(*may, check=False, user=user).startswith("yes"), "the right is there")
 
     def pods(self) -> list[dict[str, Any]]:

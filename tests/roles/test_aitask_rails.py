@@ -78,3 +78,17 @@ def test_a_ledger_that_is_lost_or_broken_holds_and_heals(lab: Lab) -> None:
     (act,) = ledger(lab)["acts"]
     assert (act["id"], act["task"]) == (lab.status()["lastAction"]["id"], f"{lab.namespace}/t")
     assert act["until"] > stamp(lab.now)
+
+
+def test_only_a_namespace_with_the_labels_asked_for_is_acted_in(lab: Lab) -> None:
+    lab.own_rails({**SETTINGS, "allowedNamespaces": {"team": "shop"}})
+    lab.kubectl("label", "namespace", lab.namespace, "team=bank")
+    lab.task(**ALWAYS)
+    done = run(lab)
+    reason, message = said(lab)
+    words = f"the operator acts in namespaces with labels (allowedNamespaces), and {lab.namespace} has no team=shop"
+    assert (reason, words in message) == ("NamespaceExcluded", True), message
+    assert (done.writes("deployments"), lab.get("deployment", "web")["spec"]["replicas"]) == ([], 3)
+    lab.kubectl("label", "--overwrite", "namespace", lab.namespace, "team=shop")
+    run(lab)
+    assert (said(lab)[0], lab.get("deployment", "web")["spec"]["replicas"]) == ("Permitted", 4)

@@ -19,7 +19,7 @@ from tests.roles.aitask_lab import Lab
 from tests.support.api import Api, Object, conditions
 from tests.support.faulty_front import ANSWER_HELD, FaultyFront
 from tests.support.holding import Holding
-from tests.support.kinds import NAMESPACE, SECRET, Kind
+from tests.support.kinds import CONFIG_MAP, NAMESPACE, SECRET, Kind
 from tests.support.operator import OperatorProcess
 from tests.support.waiting import until
 
@@ -106,14 +106,17 @@ def asleep(scene: Scene, name: str, **spec: Any) -> str:
 def test_a_backup_takes_no_other_with_it_and_a_changed_one_is_refused(scene: Scene) -> None:
     asleep(scene, "a", clearThreshold=60)
     before = tasks(scene)["a"]["spec"]
-    going = ends(scene, BACKUP, "going", retention="Delete")
+    going = ends(scene, BACKUP, "going", retention="Delete", store="ConfigMap")
     staying = ends(scene, BACKUP, "staying")
     assert (verdict(going), verdict(staying)) == (("Completed", "Saved"), ("Completed", "Saved"))
     kept = staying["status"]["storeName"]
     assert "ownerReferences" not in store(scene, kept)["metadata"]
+    there = scene.api.get(CONFIG_MAP, going["status"]["storeName"], scene.namespace)
+    assert there is not None
+    assert set(there["binaryData"]) == {"archive"}
     for name in ("going", "staying"):
         scene.api.delete(BACKUP, name, scene.namespace)
-    scene.api.wait_gone(SECRET, going["status"]["storeName"], scene.namespace, PATIENCE)
+    scene.api.wait_gone(CONFIG_MAP, going["status"]["storeName"], scene.namespace, PATIENCE)
     remove_tasks(scene)
 
     restore = ends(scene, RESTORE, "back", storeName=kept)
@@ -171,9 +174,8 @@ def test_one_task_that_is_refused_stops_no_other(scene: Scene, operator: Operato
     archive = pack([wanted, saved(there["b"]), unlike, bad])
     notes = {"aiops.example.com/sha256": archive.sha256}
     metadata = {"labels": {"aiops.example.com/store": "aitask-backup"}, "annotations": notes}
-    scene.api.create(
-        SECRET, SECRET.object("by-hand", scene.namespace, metadata=metadata, data={"archive": archive.text})
-    )
+    by_hand = CONFIG_MAP.object("by-hand", scene.namespace, metadata=metadata, binaryData={"archive": archive.text})
+    scene.api.create(CONFIG_MAP, by_hand)
 
     expected = {"a": "WouldUpdate", "b": "Unchanged", "bad": "Failed", "c": "WouldCreate"}
     rehearsed = ends(scene, RESTORE, "dry", storeName="by-hand", existingPolicy="Overwrite", dryRun=True)

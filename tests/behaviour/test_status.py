@@ -13,8 +13,9 @@ import pytest
 from localcluster import Cluster
 from tests.behaviour.conftest import start_operator, write_project
 from tests.behaviour.scene import AITASK, ALWAYS, POD_METRICS, AuditLog, Scene, moment
+from tests.behaviour.test_backup import BACKUP, RESTORE, make
 from tests.roles.aitask_lab import ROOT, Lab
-from tests.support.api import Api, conditions
+from tests.support.api import Api, Object, conditions
 from tests.support.faulty_front import HELD, FaultyFront
 from tests.support.holding import Holding
 from tests.support.kinds import NAMESPACE
@@ -144,12 +145,17 @@ def test_a_broken_role_is_seen_in_the_status(
     shutil.copytree(ROOT / "roles", project / "roles")
     main = project / "roles/aitask/tasks/main.yml"
     good = main.read_text()
-    main.write_text("- name: Nothing\n  no.such.module_at_all:\n")
+    for role in ("aitask", "aitask_backup", "aitask_restore"):
+        (project / "roles" / role / "tasks/main.yml").write_text("- name: Nothing\n  no.such.module_at_all:\n")
     operator = start_operator(cluster, tmp_path / "o", installed, label=scene.label, namespaces=scene.namespace)
     try:
         scene.task(**ALWAYS, suspend=False, dryRun=True)
-        task = scene.wait(lambda task: conditions(task).get("Failure", {}).get("status") == "True", "it is told")
-        assert "no.such.module_at_all" in conditions(task)["Failure"]["message"]
+        make(scene, BACKUP, "b")
+        make(scene, RESTORE, "r", backupName="b")
+        for kind, name in ((AITASK, "t"), (BACKUP, "b"), (RESTORE, "r")):
+            found = api.wait(kind, name, scene.namespace, failed, "it is told", scene.patience)
+            assert "no.such.module_at_all" in conditions(found)["Failure"]["message"]
+        until(lambda: counted(scene) == {"t", "b", "r"}, "the Events of the failures count on", scene.patience)
         begin = "    - name: Begin with"
         main.write_text(
             good.replace(begin, f"    - name: Break\n      ansible.builtin.fail: {{msg: on purpose}}\n{begin}")
@@ -157,7 +163,18 @@ def test_a_broken_role_is_seen_in_the_status(
         scene.sees("Ready", "False", "InternalError", "Break: on purpose")
         main.write_text(good)
         scene.sees("Ready", "True", "Evaluated")
-        scene.wait(lambda task: conditions(task).get("Failure", {}).get("status") != "True", "it is over")
+        scene.wait(lambda task: not failed(task), "it is over")
         assert operator.stop() == 0
     finally:
         operator.clean_up()
+
+
+def failed(found: Object) -> bool:
+    """The operator says that the last run over it has failed."""
+    return bool(conditions(found).get("Failure", {}).get("status") == "True")
+
+
+def counted(scene: Scene) -> set[str]:
+    """The objects whose Events say that runs over them have failed more than once."""
+    events = json.loads(scene.kubectl("get", "events", "--field-selector=reason=ReconcileFailed", "-o", "json"))
+    return {event["involvedObject"]["name"] for event in events["items"] if event["count"] > 1}

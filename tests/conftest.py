@@ -16,6 +16,7 @@ from localcluster import Cluster
 from localcluster.pytest_plugin import cluster
 from tests.support import properties
 from tests.support.api import Api
+from tests.support.course import Course
 from tests.support.kinds import CRD, NAMESPACE, SHARED, Kind, definition
 from tests.support.operator import OperatorProcess, Options, Start
 from tests.support.project import Project
@@ -89,9 +90,11 @@ _SESSION = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Names differ from session to session, so that a cluster can be used again (LOCALCLUSTER_DIR)."""
+    """Names differ from session to session, so that a cluster can be used again (LOCALCLUSTER_DIR). What became of
+    the tests is remembered for those that judge it."""
     config.stash[_SESSION] = uuid.uuid4().hex
     config.pluginmanager.register(SecondTries())
+    config.pluginmanager.register(Course(), "course")
 
 
 @pytest.fixture

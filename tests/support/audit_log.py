@@ -12,8 +12,7 @@ def entries(log: Path, since: int = 0, containing: str = "") -> list[dict[str, A
 
     ``containing``: only lines with this text are parsed, which saves much where the log is long.
     """
+    wanted = containing.encode()
     with log.open("rb") as file:
         file.seek(since)
-        lines = file.read().split(b"\n")[:-1]
-    wanted = containing.encode()
-    return [json.loads(line) for line in lines if wanted in line]
+        return [json.loads(line) for line in file if wanted in line and line.endswith(b"\n")]

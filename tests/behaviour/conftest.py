@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from localcluster import Cluster
-from tests.behaviour.scene import SCALE, AuditLog, Scene
+from tests.behaviour.scene import AITASK, SCALE, AuditLog, Scene
 from tests.roles.aitask_lab import ROOT, Lab
 from tests.roles.conftest import installed, space
 from tests.support.api import Api
@@ -130,12 +130,14 @@ def api(cluster: Cluster) -> Api:
 
 @pytest.fixture
 def scene(space: Lab, api: Api, audit: AuditLog, operator: OperatorProcess) -> Iterator[Scene]:
-    """An empty namespace that the operator watches."""
+    """An empty namespace that the operator watches. At its end the tasks go at once: until the namespace has gone they
+    would be evaluated each second, beside the next test."""
     scene = Scene(space, api, audit)
     scene.operator = operator
     api.checks.append(operator.check_alive)
     yield scene
     scene.metrics.end()
+    api.request("DELETE", AITASK.path(scene.namespace))
 
 
 @pytest.fixture

@@ -209,7 +209,11 @@ def test_the_kills_are_told(experiment: Experiment, capsys: pytest.CaptureFixtur
     sees="of two operators one works; killed in the middle of an act it is followed by the other, which finds the act "
     "done: one act",
 )
-def test_the_second_operator_finds_what_the_first_has_done(
+@pytest.mark.behaviour(
+    case="operator-sdk#1513: namespace stuck",
+    sees="tasks have no finalizer: with the operator gone a namespace with tasks goes as well",
+)
+def test_the_second_operator_finds_what_the_first_has_done_and_the_namespace_goes_without_both(
     cluster: Cluster, space: Lab, api: Api, audit: AuditLog, installed: Path, tmp_path: Path
 ) -> None:
     scene = Scene(space, api, audit, space.namespace)
@@ -243,26 +247,8 @@ def test_the_second_operator_finds_what_the_first_has_done(
         finally:
             for operator in operators:
                 operator.clean_up()
-
-
-@pytest.mark.behaviour(
-    case="operator-sdk#1513: namespace stuck",
-    sees="tasks have no finalizer: with the operator gone a namespace with tasks goes as well",
-)
-def test_a_namespace_with_tasks_goes_without_the_operator(
-    cluster: Cluster, space: Lab, api: Api, audit: AuditLog, installed: Path, tmp_path: Path
-) -> None:
-    scene = Scene(space, api, audit, space.namespace)
-    scene.web()
-    operator = start_operator(cluster, tmp_path / "o", installed, label=scene.label, namespaces=scene.namespace)
-    try:
-        wait_warm(operator)
-        scene.task(**ALWAYS)
-        task = scene.wait(is_done, "it has acted")
-        assert "finalizers" not in task["metadata"]
-        assert operator.stop() == 0
-    finally:
-        operator.clean_up()
+    (task,) = api.list(AITASK, scene.namespace)
+    assert "finalizers" not in task["metadata"]
     api.delete(NAMESPACE, scene.namespace)
     api.wait_gone(NAMESPACE, scene.namespace)
     assert (api.list(AITASK, scene.namespace), api.list(DEPLOYMENT, scene.namespace)) == ([], [])

@@ -15,14 +15,14 @@ import yaml
 from localcluster import Cluster
 from tests.behaviour.scene import AITASK, SCALE, AuditLog, Scene
 from tests.roles.aitask_lab import ROOT, Lab
-from tests.roles.conftest import installed, space
+from tests.roles.conftest import begun, installed, space
 from tests.support.api import Api
 from tests.support.faulty_front import FaultyFront
 from tests.support.holding import Holding
 from tests.support.operator import FLAGS_VARIABLE, OperatorProcess, Options
 from tests.support.waiting import until
 
-__all__ = ["installed", "space"]
+__all__ = ["begun", "installed", "space"]
 
 StartOperator = Callable[..., OperatorProcess]
 

@@ -37,8 +37,18 @@ KINDS = (
 )
 
 
+_BEGUN = pytest.StashKey[int]()
+
+
 @pytest.fixture(scope="session")
-def installed(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def begun(cluster: Any, request: pytest.FixtureRequest) -> int:
+    """Where the audit log ended before anything of this session ran with the operator's account: the cluster may be one
+    that others have used (LOCALCLUSTER_DIR)."""
+    return request.config.stash.setdefault(_BEGUN, cluster.audit_log.stat().st_size)
+
+
+@pytest.fixture(scope="session")
+def installed(cluster: Any, begun: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All of config/default and the stand-in for metrics-server; the kubeconfig of the operator's account."""
 
     def kubectl(*arguments: str, manifest: Any = None) -> bool:

@@ -26,14 +26,14 @@ _STORES = ("ClusterRole", "aitask-operator-backup-store-role")
 
 
 @pytest.fixture(scope="module")
-def requests(cluster: Any, request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+def requests(cluster: Any, begun: int, request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     """What the account asked for, in the order of the answers."""
     course, tests = request.config.pluginmanager.get_plugin("course"), ROOT / "tests"
     files = {*tests.glob("behaviour/test_*.py"), *tests.glob("roles/test_*.py")} - {Path(__file__)}
     lacking = course.lacks(request.session, files, _is_run_by_make_test_apiserver)
     if lacking:
         pytest.skip(f"all of tests/behaviour and tests/roles is needed before (make test-apiserver): {lacking}")
-    told = entries(cluster.audit_log, containing=f'"{_USER}"')
+    told = entries(cluster.audit_log, begun, containing=f'"{_USER}"')
     return [entry for entry in told if entry.get("objectRef") and entry["user"]["username"] == _USER]
 
 

@@ -129,12 +129,12 @@ def test_an_edit_does_not_end_a_cooldown(web: Scene) -> None:
 )
 def test_a_clock_that_jumps_stops_nothing_and_repeats_nothing(web: Scene) -> None:
     web.use("93m")
-    web.task(policy={"cooldownSeconds": 600})
+    web.task(policy={"cooldownSeconds": 6000})
     web.sees("ActionPermitted", "False", "Cooldown", "next action not before")
     day = timedelta(days=1)
     shift_times(web, day)
     status = web.wait(lambda task: is_near(task["status"].get("nextActionTime"), day), "no day off")
-    longest = datetime.now(UTC) + timedelta(seconds=600 * SCALE)
+    longest = datetime.now(UTC) + timedelta(seconds=6000 * SCALE)
     assert moment(status["status"]["nextActionTime"]) <= longest
     assert moment(web.evaluated(1)["lastExecutionTime"]) <= datetime.now(UTC)
     assert len(web.acts()) == 1

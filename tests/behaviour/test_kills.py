@@ -7,6 +7,7 @@ of them are in the middle of it when the one SIGKILL comes. Acts are counted in 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ INTERVAL = 150
 """Long enough for the machine to look at all tasks in an interval (scaled: 15 s)."""
 AT_ONCE = 3
 """So many runs are on their way to the write at which they are held; more would be slower for a small machine."""
+ONCE = {"policy": {"cooldownSeconds": 86400}}
+"""No machine is so busy that a second act would be due (scaled: 2.4 hours)."""
 BUSY = (f"--max-concurrent-reconciles={len(CASES) + len(STEPS)}", f"--max-concurrent-runs={len(CASES) + len(STEPS)}")
 ELECTION = (
     *("--leader-elect", f"--leader-election-namespace={ACCOUNT[0]}", "--leader-elect-lease-duration=10s"),
@@ -78,7 +81,7 @@ def experiment(
 ) -> Iterator[Experiment]:
     """All cases at once: hold, kill, start anew, and wait until each task has come to its end."""
     directory = tmp_path_factory.mktemp("killed")
-    label = directory.name
+    label = f"{directory.name}-{uuid.uuid4().hex[:6]}"  # names differ from those of other sessions on the same cluster
     api = Api.of_administrator(cluster)
     cases = [*CASES, *((action, "", "") for action in STEPS)]
     names = [f"{label}-{number}-{case[0]}".replace("_", "-") for number, case in enumerate(cases)]
@@ -110,7 +113,7 @@ def run(front: FaultyFront, start: Any, account: Path, scenes: dict[tuple[str, s
     killed = wait_warm(start(front.kubeconfig(account, front.work_dir / "kubeconfig"), *BUSY))
     writes = {action: unstopped(scenes[action, "", ""], action, holding) for action in STEPS}
     for case in CASES:
-        scenes[case].task(action=case[0], intervalSeconds=INTERVAL, **ALWAYS)
+        scenes[case].task(action=case[0], intervalSeconds=INTERVAL, **ALWAYS, **ONCE)
         begun = CASES.index(case) + 1
         until(lambda least=begun - AT_ONCE: len(front.held) > least, f"{begun} are on their way", 300)
     until(lambda: len(front.held) == len(CASES), "all writes are held", 300, [killed.check_alive])
@@ -124,7 +127,7 @@ def run(front: FaultyFront, start: Any, account: Path, scenes: dict[tuple[str, s
 
 def unstopped(scene: Scene, action: str, holding: Holding) -> list[str]:
     """The writes of a pass that nobody stops."""
-    scene.task(action=action, intervalSeconds=INTERVAL, **ALWAYS)
+    scene.task(action=action, intervalSeconds=INTERVAL, **ALWAYS, **ONCE)
     scene.wait(is_done, "it is done")
     leave(scene)
     return [step_of(call) for call in holding.writes(scene.namespace)]

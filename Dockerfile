@@ -15,7 +15,8 @@ FROM ${BASE} AS build
 # A mirror of the package index, where the default one is out of reach; for its certificates see --secret id=ca below.
 ARG PIP_INDEX_URL
 ARG SOURCE_DATE_EPOCH
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CERT=/etc/ssl/certs/ca-certificates.crt PYTHONHASHSEED=0
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CERT=/etc/ssl/certs/ca-certificates.crt PYTHONHASHSEED=0 \
+    PYTHONDONTWRITEBYTECODE=1
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates tini \
     && { python3 -c 'import ensurepip' || apt-get install --yes --no-install-recommends python3-venv; }
@@ -41,7 +42,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY src src
 RUN /opt/backend/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
     && ${INSTALL} --no-deps --no-index --find-links dist ansible-operator \
-    && python3 -m compileall -q --invalidation-mode checked-hash /opt/venv/lib
+    && python3 -m compileall -qf --invalidation-mode checked-hash /opt/venv/lib
 
 # Python and its bytecode, without what only installs.
 FROM ${BASE} AS python
@@ -52,8 +53,7 @@ RUN if ! command -v python3; then \
         /var/log/apt /var/log/dpkg.log /var/log/alternatives.log /root/.cache \
     && cd "$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" \
     && rm -rf ensurepip site-packages/pip* ../../bin/pip* \
-    && find / -xdev -name __pycache__ -prune -exec rm -rf {} + \
-    && PYTHONHASHSEED=0 python3 -m compileall -q --invalidation-mode checked-hash .
+    && PYTHONHASHSEED=0 python3 -m compileall -qf --invalidation-mode checked-hash "$PWD"
 
 FROM python AS installed
 COPY --from=build /usr/bin/tini-static /tini
@@ -63,7 +63,7 @@ ENV HOME=/opt/ansible USER_NAME=ansible USER_UID=1001 PATH=/opt/venv/bin:$PATH
 # OpenShift gives a pod a user of its own, always in group 0.
 RUN ln -s /opt/venv/bin/ansible-operator /usr/local/bin/ansible-operator \
     && echo "${USER_NAME}:x:${USER_UID}:0:${USER_NAME} user:${HOME}:/sbin/nologin" >> /etc/passwd \
-    && mkdir -p /etc/ansible "${HOME}/.ansible/tmp" "${HOME}/.ansible/collections" \
+    && mkdir -p /etc/ansible "${HOME}/.ansible/tmp" "${HOME}/.ansible/collections/ansible_collections" \
     && echo 'localhost ansible_connection=local ansible_python_interpreter=/opt/venv/bin/python' > /etc/ansible/hosts \
     && printf '[defaults]\nroles_path = /opt/ansible/roles\nlibrary = /usr/share/ansible/openshift\n' > /etc/ansible/ansible.cfg \
     && chown -R "${USER_UID}:0" "${HOME}" && chmod -R ug+rwX "${HOME}"

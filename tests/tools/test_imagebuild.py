@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from imagebuild import base, cli, engines, sbom
-from imagebuild.archive import read_image, report
+from imagebuild.archive import read_image, report, write_plain
 from imagebuild.audit import Outcome, audit, judged
 from imagebuild.engines import Build, build_command, find_engine
 from imagebuild.errors import ImageError
@@ -192,6 +192,30 @@ def test_layers_are_told_with_what_made_them(archive: Path) -> None:
     assert lines[1].endswith("ADD file:abc in /")
     assert lines[-2].split()[0] == "4.5"
     assert lines[-1] == f"digest  {image.digest}"
+
+
+def test_the_names_that_images_had_in_the_store_are_not_written(tmp_path: Path) -> None:
+    digests = []
+    for name, comment in (("a", "FROM 33cf92645be8"), ("b", "FROM localhost/x:1")):
+        history = [{"created_by": "COPY a", "comment": comment}]
+        write_plain(archive_of(tmp_path / f"{name}.tar", history), tmp_path / f"plain-{name}.tar")
+        image = read_image(tmp_path / f"plain-{name}.tar")
+        assert [(one.made_by, one.size) for one in image.layers] == [("COPY a", 500_000)]
+        digests.append(image.digest)
+    assert digests[0] == digests[1]
+    assert read_image(tmp_path / "a.tar").digest != read_image(tmp_path / "b.tar").digest
+
+
+def archive_of(path: Path, history: list[dict[str, str]]) -> Path:
+    """One layer, with this history."""
+    with tarfile.open(path, "w") as written:
+        layer = {**blob(written, b"c" * 500_000), "mediaType": "application/vnd.oci.image.layer.v1.tar"}
+        config = blob(written, as_json({"history": history}))
+        notes = {"org.opencontainers.image.base.name": history[0]["comment"], "kept": "yes"}
+        manifest = blob(written, as_json({"config": config, "layers": [layer], "annotations": notes}))
+        add(written, "index.json", as_json({"manifests": [manifest]}))
+        add(written, "oci-layout", as_json({"imageLayoutVersion": "1.0.0"}))
+    return path
 
 
 @pytest.mark.parametrize("content", [b"", b"no tar", b"\0" * 10240])

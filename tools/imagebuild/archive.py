@@ -1,7 +1,9 @@
-"""Reads an image that was written to an OCI archive: its digest, and what each layer takes."""
+"""Images in OCI archives: their digest, what each layer takes, and what must not be in them."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import re
 import tarfile
@@ -13,6 +15,7 @@ from typing import IO, Any
 from imagebuild.errors import ImageError
 
 _CHUNK = 1 << 20
+_OF_THE_STORE = ("org.opencontainers.image.base.name", "org.opencontainers.image.base.digest")
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -53,6 +56,40 @@ def read_image(path: Path) -> Image:
     return Image(entry["digest"], tuple(layers), config)
 
 
+def write_plain(source: Path, target: Path) -> None:
+    """Copy an archive without what buildah notes of its store: by what name an image of an earlier step happened to be
+    known there. Else the digest would depend on it."""
+    with tarfile.open(source) as old, tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as new:
+        index = json.load(_member(old, "index.json"))
+        [entry] = index["manifests"]
+        manifest = json.load(_blob(old, entry["digest"]))
+        config = json.load(_blob(old, manifest["config"]["digest"]))
+        for one in config["history"]:
+            one.pop("comment", None)
+        for name in _OF_THE_STORE:
+            manifest.get("annotations", {}).pop(name, None)
+        for layer in {layer["digest"]: layer for layer in manifest["layers"]}.values():
+            _add(new, _path(layer["digest"]), layer["size"], _blob(old, layer["digest"]))
+        manifest["config"] |= _add_json(new, config)
+        entry |= _add_json(new, manifest)
+        _add_json(new, index, "index.json")
+        _add_json(new, json.load(_member(old, "oci-layout")), "oci-layout")
+
+
+def _add_json(archive: tarfile.TarFile, content: Any, name: str = "") -> dict[str, Any]:
+    """Add a document, by default as a blob; what refers to it must say digest and size."""
+    text = json.dumps(content, separators=(",", ":")).encode()
+    described = {"digest": f"sha256:{hashlib.sha256(text).hexdigest()}", "size": len(text)}
+    _add(archive, name or _path(str(described["digest"])), len(text), io.BytesIO(text))
+    return described
+
+
+def _add(archive: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = size
+    archive.addfile(member, content)
+
+
 def _layer(archive: tarfile.TarFile, described: dict[str, Any], made_by: str) -> Layer:
     with _blob(archive, described["digest"]) as blob:
         packed = described["mediaType"].endswith("gzip")
@@ -78,7 +115,11 @@ def _instruction(created_by: str) -> str:
 
 
 def _blob(archive: tarfile.TarFile, digest: str) -> IO[bytes]:
-    return _member(archive, "blobs/" + digest.replace(":", "/"))
+    return _member(archive, _path(digest))
+
+
+def _path(digest: str) -> str:
+    return "blobs/" + digest.replace(":", "/")
 
 
 def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:

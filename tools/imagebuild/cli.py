@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from imagebuild import base, engines
-from imagebuild.archive import read_image, report
+from imagebuild.archive import read_image, report, write_plain
 from imagebuild.audit import audit
 from imagebuild.errors import ImageError
 
@@ -79,10 +80,13 @@ def _rootfs(options: argparse.Namespace) -> int:
 
 def _write(tag: str, archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
-    archive.unlink(missing_ok=True)  # an image would be added to what is there
-    command = ["buildah", "push", "--quiet", tag, f"oci-archive:{archive}:{tag}"]
-    if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode != 0:
-        raise ImageError(f"buildah could not write {archive}; its output says why")
+    with tempfile.TemporaryDirectory(dir=archive.parent) as directory:
+        written, plain = Path(directory) / "written.tar", Path(directory) / "plain.tar"
+        command = ["buildah", "push", "--quiet", tag, f"oci-archive:{written}:{tag}"]
+        if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode != 0:
+            raise ImageError(f"buildah could not write {archive}; its output says why")
+        write_plain(written, plain)
+        plain.replace(archive)
 
 
 def _report(options: argparse.Namespace) -> int:

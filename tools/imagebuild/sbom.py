@@ -37,8 +37,8 @@ def distributions(path: list[str] | None = None) -> Iterator[Component]:
     found = metadata.distributions() if path is None else metadata.distributions(path=path)
     for one in found:
         name = one.metadata["Name"].lower().replace("_", "-")
-        licence = one.metadata.get("License-Expression")
-        yield component(name, one.version, f"pkg:pypi/{name}@{one.version}", licence)
+        licences = one.metadata.get_all("License-Expression") or [None]
+        yield component(name, one.version, f"pkg:pypi/{name}@{one.version}", licences[0])
 
 
 def collections(tree: Path) -> Iterator[Component]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -94,6 +95,13 @@ def test_the_pod_keeps_to_the_restricted_profile(overlay: str) -> None:
         "readOnlyRootFilesystem": True,
     }
     assert only["volumeMounts"] == [{"mountPath": "/tmp", "name": "work"}]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_make_deploy_can_put_its_image_in(overlay: str) -> None:
+    [replaced] = re.findall(r"sed 's\|(image: \S+)\$\$\|image: \$\(IMG\)\|'", (CONFIG.parent / "Makefile").read_text())
+    lines = _text(f"overlays/{overlay}").splitlines()
+    assert [line.strip() for line in lines if "aitask-operator:" in line] == [replaced]
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

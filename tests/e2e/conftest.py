@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from imagebuild import base
 from imagebuild.archive import Image, read_image
+from imagebuild.engines import Build, build_command
 from localcluster import Cluster
 from localcluster.layout import cache_directory
 from localcluster.ports import free_port
@@ -48,7 +50,7 @@ def built() -> Built:
     directory = Path(os.environ.get("E2E_STORE") or cache_directory() / "e2e")
     store, archive = Store(directory), directory / "operator.tar"
     log = _build(store, "rootfs", "--tag", OPERATOR, "--archive", str(archive))
-    log += _build(store, "rootfs", "--tag", RUNTIME, "--target", "runtime", "--archive", f"{archive}.runtime")
+    store.call(*build_command("buildah", Build(ROOT, RUNTIME, "runtime", base.TAG)))
     return Built(store, read_image(archive), log)
 
 

@@ -91,7 +91,7 @@ def test_bytecode_is_there_and_does_not_go_stale(built: Built) -> None:
     """Times of files are set when the image is written: what went by them would be compiled in each process."""
     script = "python -v -c 'import ansible.cli.playbook, ansible_operator.app, json' 2>&1 | grep 'code object from'"
     found = built.store.shell(OPERATOR, script).splitlines()
-    assert len(found) > 300
+    assert len(found) > 100
     assert [line for line in found if not re.search(r"[.]pyc'?$", line)] == []
 
 
@@ -102,10 +102,8 @@ def test_what_openshift_content_imports_is_there(built: Built) -> None:
 
 
 def test_only_the_needed_collections_are_there(built: Built) -> None:
-    said = built.store.shell(OPERATOR, "ANSIBLE_LOCAL_TEMP=/tmp ansible-galaxy collection list --format json")
-    [(path, found)] = json.loads(said).items()
-    assert path == "/opt/ansible/.ansible/collections/ansible_collections"
-    assert set(found) == {"kubernetes.core"}
+    said = built.store.shell(OPERATOR, "cd /opt/ansible/.ansible/collections/ansible_collections; ls -d */*")
+    assert said == "kubernetes/core\n"
 
 
 def test_process_1_takes_in_the_orphans(built: Built) -> None:

@@ -17,6 +17,8 @@ CONTAINER_TOOL ?=
 # A directory of manifests: config/default, or one of config/overlays.
 OVERLAY ?= config/default
 ARGS ?=
+# How often a test that failed is tried again; shown at the end, and two of a run at most (tests/support/second_try.py).
+RERUNS ?= 0
 export KEEP CLUSTER YES
 
 PY := .venv/bin/python
@@ -83,12 +85,12 @@ contracts: venv ## Import contracts: which layer may import which
 .PHONY: test-unit
 test-unit: venv collections ## Tests that need no API server (ARGS="-k name" chooses)
 	$(stage) 'tests without an API server'
-	$(CONTENT_ENV) .venv/bin/pytest -m "not apiserver and not prometheus and not e2e" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "not apiserver and not prometheus and not e2e" $(ARGS)
 
 .PHONY: test-apiserver
 test-apiserver: venv collections cluster-build ## Tests on a real API server, roles included (ARGS="-k name" chooses)
 	$(stage) 'tests on a real API server'
-	$(CONTENT_ENV) .venv/bin/pytest -m "apiserver and not prometheus and not e2e" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "apiserver and not prometheus and not e2e" $(ARGS)
 
 .PHONY: test-prometheus
 test-prometheus: venv collections cluster-build ## A task on a query of a real Prometheus (the program, or Debian's package of it); not part of test
@@ -115,12 +117,12 @@ behaviour-doc: venv ## Write docs/behaviour.md anew from the markers of the test
 bench: venv collections ## What a reconcile costs, warm beside cold, with goals: CPU, latency, memory, rate; 10 minutes (BENCH_PEER=program adds a column)
 	@$(CONTENT_ENV) PYTHONPATH=tools $(PY) -m tests.bench.bench $(ARGS)
 
-.PHONY: soak
-soak: venv collections ## Memory, descriptors, processes and files after many runs beside few (ARGS="--mix --runs 10000"); fails where they grow
+.PHONY: soak-runs
+soak-runs: venv collections ## Memory, descriptors, processes and files after many runs beside few (ARGS="--mix --runs 10000"); fails where they grow
 	@PYTHONPATH=tools $(PY) -m tests.bench.soak $(ARGS)
 
-.PHONY: soak-fleet
-soak-fleet: venv collections cluster-build ## 300 tasks for ten minutes among people and faults: acts, holds, rules broken; fails where one was (ARGS="--minutes 3 --targets 20")
+.PHONY: soak
+soak: venv collections cluster-build ## 300 tasks for ten minutes among people and faults: acts, holds, rules broken; fails where one was (ARGS="--minutes 3 --targets 20")
 	@$(CONTENT_ENV) PYTHONPATH=tools $(PY) -m tests.bench.fleet $(ARGS)
 
 .PHONY: footprint

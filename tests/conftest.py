@@ -19,6 +19,7 @@ from tests.support.api import Api
 from tests.support.kinds import CRD, NAMESPACE, SHARED, Kind, definition
 from tests.support.operator import OperatorProcess, Options, Start
 from tests.support.project import Project
+from tests.support.second_try import SecondTries
 from tests.support.waiting import until
 
 __all__ = ["cluster", "properties"]  # whose settings hold for every property, also of a file that runs alone
@@ -68,7 +69,10 @@ def namespace2(api: Api, request: pytest.FixtureRequest) -> Iterator[str]:
 
 def _namespaces(api: Api, request: pytest.FixtureRequest, prefix: str) -> Iterator[str]:
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).removeprefix("test-")[:40].strip("-")
-    unique = hashlib.sha256(f"{request.node.nodeid}{request.config.stash.get(_SESSION, '')}".encode()).hexdigest()[:6]
+    which = (
+        f"{request.node.nodeid}{getattr(request.node, 'execution_count', 1)}{request.config.stash.get(_SESSION, '')}"
+    )
+    unique = hashlib.sha256(which.encode()).hexdigest()[:6]
     name = f"t{prefix}{words}-{unique}"
     api.create(NAMESPACE, NAMESPACE.object(name))
     yield name
@@ -87,6 +91,7 @@ _SESSION = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     """Names differ from session to session, so that a cluster can be used again (LOCALCLUSTER_DIR)."""
     config.stash[_SESSION] = uuid.uuid4().hex
+    config.pluginmanager.register(SecondTries())
 
 
 @pytest.fixture

@@ -222,7 +222,10 @@ class Scene(Lab):
 
     def until_events(self, *expected: tuple[str, str]) -> None:
         """Once these are the Events of the operator: kind of the object and reason, sorted."""
-        until(lambda: self.events() == sorted(expected), f"events {expected}; there are {self.events()}", self.patience)
+        try:
+            until(lambda: self.events() == sorted(expected), f"events {expected}", self.patience)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; there are {self.events()}") from None
 
 
 def _is_settled(deployment: dict[str, Any], replicas: int) -> bool:

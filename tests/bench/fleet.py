@@ -5,7 +5,7 @@ its rails.
 Deployments and tasks deleted and made again, the operator killed twice, and a storm. Acts are counted in the API
 server's audit log.
 Not a test, but it has a verdict: exit status 1 where a rule was broken, or a task was not looked at in time.
-Run it from the repository's root: `make soak-fleet ARGS="--minutes 3 --targets 20"`.
+Run it from the repository's root: `make soak ARGS="--minutes 3 --targets 20"`.
 """
 
 from __future__ import annotations

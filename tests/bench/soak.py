@@ -4,7 +4,7 @@ Not a test, but it has a verdict: exit status 1 where the memory of a long-lived
 or the number of its descriptors (a few connections aside), of its threads, of processes or of files at all. Readings
 are taken between runs, with all objects in the same state. It takes as long as its runs do: a tenth of a CPU second or
 two for a warm one.
-Run it from the repository's root: `make soak ARGS="--mix --runs 10000"`.
+Run it from the repository's root: `make soak-runs ARGS="--mix --runs 10000"`.
 """
 
 from __future__ import annotations

@@ -26,11 +26,11 @@ from .events import about_act
 from .gates import first_hold, gates_after_reads, gates_before_reads, must_resize
 from .model import Act, Condition, Hold, Spec, State, Target, Wish
 from .notice import News, delivery_words, notice
-from .outcome import REHEARSED, finish, held, intent, recover, rehearsal, rehearsed
+from .outcome import REHEARSED, finish, held, intent, is_failing, recover, rehearsal, rehearsed
 from .permission import answered, is_informed, only_observes, question, soon, stopped
 from .proposal import needs_approval, review, settle, withdraw
 from .report import Ending, Pass, conclude, look_again, next_look, open_pass, retry_wait
-from .rests import at_rest, at_zero, forbidden, no_target, paused, suspended, terminal
+from .rests import at_rest, at_zero, forbidden, initializing, no_target, paused, suspended, terminal
 from .sample import needed_reads, take_sample
 from .spec import SpecError, parse_spec
 from .target import parse_target
@@ -255,8 +255,10 @@ def _ready(here: Pass, spec: Spec, state: State, measured: str, conditions: list
     if state.missing and spec.on_missing == "Hold":
         if state.missing >= UNAVAILABLE_AFTER:
             yield Condition("Ready", "False", "MetricsUnavailable", f"{measured} ({UNAVAILABLE_AFTER} times in a row)")
-        elif state.sample_time is None:
-            yield Condition("Ready", "Unknown", "Initializing", measured)
+        elif state.sample_time is None or (
+            here.old_condition("Ready").get("status") == "False" and not is_failing(here, state)
+        ):
+            yield initializing(here, measured)
     elif conditions or here.old_condition("Ready").get("status") != "True":
         yield Condition("Ready", "True", "Evaluated", measured)
 

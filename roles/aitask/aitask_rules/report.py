@@ -280,6 +280,8 @@ _PROPOSAL_EVENTS = {
 def _transition(here: Pass, ready: Mapping[str, Any]) -> list[Any]:
     """One Event when the task stops or starts again to work, none while it stays so."""
     before = here.old_condition("Ready")
+    if ready.get("reason") == "Initializing":
+        return []
     if ready.get("status") == "False" and before.get("reason") != ready.get("reason"):
         kind, reason = "Warning", str(ready["reason"])
     elif ready.get("status") == "True" and before.get("status") == "False":

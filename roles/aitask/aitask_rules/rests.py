@@ -24,7 +24,7 @@ def paused(here: Pass) -> tuple[str, str] | None:
 def suspended(here: Pass, reason: str, message: str) -> Plan:
     state = at_rest(here.state, missing=0, retries=0)
     if state.last_execution is None:
-        ready = Condition("Ready", "Unknown", "Initializing", f"never evaluated; {message}")
+        ready = initializing(here, f"never evaluated; {message}")
     else:
         ready = Condition("Ready", "True", "Evaluated", message)
     conditions = [
@@ -35,6 +35,12 @@ def suspended(here: Pass, reason: str, message: str) -> Plan:
         ready,
     ]
     return conclude(here, None, state, None, conditions, Ending("Suspended", waits_for_event=True))
+
+
+def initializing(here: Pass, message: str) -> Condition:
+    """Ready before the first value: unknown, or still not so after a fault that was told, as its end is too."""
+    was_not = here.old_condition("Ready").get("status") == "False"
+    return Condition("Ready", "False" if was_not else "Unknown", "Initializing", message)
 
 
 def terminal(here: Pass, reason: str, message: str) -> Plan:

@@ -626,6 +626,29 @@ def test_a_missing_target_waits_and_heals() -> None:
     assert world.status["breaches"] == 1
 
 
+@pytest.mark.parametrize("sampled_before", [False, True])
+def test_the_end_of_a_fault_is_told_even_where_the_first_value_comes_later(sampled_before: bool) -> None:
+    world = World()
+    found = world.deployment
+    if sampled_before:
+        world.run(cpu="20m")
+    world.deployment = None
+    world.run(60)
+    world.deployment = found
+    world.run(5, cpu=None)
+    assert world.condition("Ready") == ("False", "Initializing")
+    world.run(5, cpu=None).run(5, cpu="20m").run(60)
+    assert world.condition("Ready") == ("True", "Evaluated")
+    assert [event["reason"] for event in world.events] == ["TargetNotFound", "Recovered"]
+
+
+def test_a_first_value_that_comes_late_is_no_recovery() -> None:
+    world = World().run(cpu=None)
+    assert world.condition("Ready") == ("Unknown", "Initializing")
+    assert world.run(5, cpu="20m").condition("Ready") == ("True", "Evaluated")
+    assert world.events == []
+
+
 def test_a_target_made_anew_starts_the_counters_again_but_keeps_the_cooldown() -> None:
     world = World().run(cpu="90m")
     world.deployment = deployment(3)

@@ -70,7 +70,7 @@ def boot(places: Places) -> tuple[bool, Callable[..., int]]:
 
 
 def _load(places: Places) -> bool:
-    from ansible_operator.runner.worker import clients, modules, private, tasks
+    from ansible_operator.runner.worker import bytecode, clients, modules, private, tasks
     from ansible_operator.runner.worker.private import settings, templates
 
     private.check()
@@ -83,7 +83,10 @@ def _load(places: Places) -> bool:
     modules.preload(private.import_modules(modules.is_known))
     private.warm_up(places.scratch)
     templates.install()
-    templates.prepare([Path(path) for path in places.content])
+    content = [Path(path) for path in places.content]
+    templates.prepare(content)
+    bytecode.install()
+    bytecode.prepare(content)
     private.note_settings()
     return bool(places.directory) or settings.depend_on_directory()
 

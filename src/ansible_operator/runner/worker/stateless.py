@@ -6,6 +6,7 @@ A user's filter may count its calls in a list: with a process per task each task
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 _MUTATORS = frozenset(
@@ -33,14 +34,15 @@ _MUTATORS = frozenset(
 )
 _CACHES = frozenset(("cache", "lru_cache", "cached_property", "singledispatch"))
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Call)
-_known: dict[tuple[str, int, int], bool] = {}
+_known: dict[tuple[int, int, int, int], bool] = {}
+"""Verdicts by device, inode, time and size: one file may have several names."""
 
 
 def is_stateless(path: str) -> bool:
     """Judge a file."""
     try:
         status = Path(path).stat()
-        key = (path, status.st_mtime_ns, status.st_ino)
+        key = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
         if key not in _known:
             _known[key] = _judge(ast.parse(Path(path).read_bytes()))
         return _known[key]
@@ -53,9 +55,18 @@ def _judge(tree: ast.Module) -> bool:
     shared |= {
         name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for part in node.body for name in _bound(part)
     }
-    return not any(
-        _keeps(node, shared) for function in ast.walk(tree) if _is_function(function) for node in ast.walk(function)
-    )
+    return not any(_keeps(node, shared) for node in _nodes_of_functions(tree))
+
+
+def _nodes_of_functions(tree: ast.Module) -> Iterator[ast.AST]:
+    """Each function, with all that is in it, once."""
+    todo: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while todo:
+        node, inside = todo.pop()
+        inside = inside or _is_function(node)
+        if inside:
+            yield node
+        todo.extend((child, inside) for child in ast.iter_child_nodes(node))
 
 
 def _is_function(node: ast.AST) -> bool:

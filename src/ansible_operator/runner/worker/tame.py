@@ -39,7 +39,8 @@ _WILD = re.compile(
 _MUTATORS = ("add", "append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update")
 _PUT_BACK = ("sys.path", "sys.meta_path", "sys.modules", "os.environ")
 _IMPORTED = re.compile(r"^[ \t]*import[ ]([\w., \t]+)", re.MULTILINE)
-_files: dict[tuple[str, int, int], bool] = {}
+_files: dict[tuple[int, int, int, int], bool] = {}
+"""Verdicts by device, inode, time and size: one file may have several names."""
 
 
 def are_tame(directory: str) -> bool:
@@ -55,7 +56,7 @@ def is_tame(path: str) -> bool:
     """Judge a file."""
     try:
         status = Path(path).stat()
-        key = (path, status.st_mtime_ns, status.st_ino)
+        key = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
         if key not in _files:
             _files[key] = _judge(Path(path).read_text())
         return _files[key]

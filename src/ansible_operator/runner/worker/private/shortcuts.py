@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import ansible.executor.task_executor
+import ansible.parsing.dataloader
 import ansible.plugins.loader as loaders
 import ansible.vars.clean
 import ansible.vars.manager
 from ansible import constants
 
-from ansible_operator.runner.worker.private import attributes
+from ansible_operator.runner.worker.private import attributes, copies
 
 _PATTERN = re.compile(r"\w+\.\*|\*\.\w+")
 """What Ansible's loader of plugins looks for: ``debug.*``, ``*.py``."""
@@ -27,6 +28,7 @@ def install() -> None:
     """Put the shorter ways in."""
     attributes.install()
     loaders.glob = _Glob()
+    ansible.parsing.dataloader.copy = copies.Copies()
     for module in (ansible.executor.task_executor, ansible.vars.manager):
         module.clean_facts = _clean_facts
 

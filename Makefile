@@ -12,7 +12,10 @@ SHELL := bash
 # What the user may set; PYTHON without a value means the first Python 3.11+ found.
 PYTHON ?=
 IMG ?= example.com/aitask-operator:latest
-CONTAINER_TOOL ?= docker
+# docker, podman or buildah; without a value the first of them that answers.
+CONTAINER_TOOL ?=
+# A directory of manifests: config/default, or one of config/overlays.
+OVERLAY ?= config/default
 ARGS ?=
 # How often a test that failed is tried again; shown at the end, and two of a run at most (tests/support/second_try.py).
 RERUNS ?= 0
@@ -32,7 +35,7 @@ stage = @printf '\n== %s ==\n'
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "; print "Usage: make TARGET [NAME=value ...]"} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
+		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
 
 .PHONY: demo
 demo: venv collections ## The main job, live, on a cluster of its own (KEEP=1 leaves it up; CLUSTER=current uses yours, YES=1 without asking)
@@ -82,17 +85,22 @@ contracts: venv ## Import contracts: which layer may import which
 .PHONY: test-unit
 test-unit: venv collections ## Tests that need no API server (ARGS="-k name" chooses)
 	$(stage) 'tests without an API server'
-	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "not apiserver and not prometheus" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "not apiserver and not prometheus and not e2e" $(ARGS)
 
 .PHONY: test-apiserver
 test-apiserver: venv collections cluster-build ## Tests on a real API server, roles included (ARGS="-k name" chooses)
 	$(stage) 'tests on a real API server'
-	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "apiserver and not prometheus" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "apiserver and not prometheus and not e2e" $(ARGS)
 
 .PHONY: test-prometheus
 test-prometheus: venv collections cluster-build ## A task on a query of a real Prometheus (the program, or Debian's package of it); not part of test
 	$(stage) 'a real Prometheus'
 	$(CONTENT_ENV) .venv/bin/pytest -m prometheus tests/roles $(ARGS)
+
+.PHONY: e2e
+e2e: venv collections cluster-build ## The image, built and run in a container; needs root and Debian packages (skipped with the reason without); not part of test
+	$(stage) 'the image in a container'
+	$(CONTENT_ENV) .venv/bin/pytest -m e2e tests/e2e $(ARGS)
 
 .PHONY: format
 format: venv ## Bring the Python code into the common form
@@ -154,20 +162,28 @@ uninstall: venv ## Remove the CRDs, and with them every AITask, AITaskBackup and
 	$(KUBECTL) delete --ignore-not-found -k config/crd
 
 .PHONY: deploy
-deploy: venv ## Apply all manifests, with the image IMG=
-	$(KUBECTL) kustomize config/default | sed 's|image: example.com/aitask-operator:latest$$|image: $(IMG)|' | $(KUBECTL) apply --server-side -f -
+deploy: venv ## Apply all manifests, with the image IMG= (OVERLAY=config/overlays/NAME chooses others than config/default)
+	$(KUBECTL) kustomize $(OVERLAY) | sed 's|image: example.com/aitask-operator:latest$$|image: $(IMG)|' | $(KUBECTL) apply --server-side -f -
 	@echo 'The API server accepted all manifests. That shows no more: the pods need an image that a real node can pull (make docker-build),'
 	@echo 'and on the local cluster, where pods only look alive, a pod in phase Running is no sign that the operator runs.'
 
 .PHONY: undeploy
-undeploy: venv ## Remove all that deploy applied, CRDs and so every AITask included
-	$(KUBECTL) kustomize config/default | $(KUBECTL) delete --ignore-not-found -f -
+undeploy: venv ## Remove all that deploy applied, CRDs and so every AITask included (OVERLAY= as for deploy)
+	$(KUBECTL) kustomize $(OVERLAY) | $(KUBECTL) delete --ignore-not-found -f -
 
 ##@ Packages
 
 .PHONY: docker-build
-docker-build: ## Build the image IMG= (CONTAINER_TOOL=podman works too)
-	$(CONTAINER_TOOL) build --tag $(IMG) .
+docker-build: venv ## Build the image IMG= with docker, podman or buildah (ARGS="--target runtime" is the base of other projects)
+	@$(TOOL) imagebuild engine --tag $(IMG) --tool "$(CONTAINER_TOOL)" $(ARGS)
+
+.PHONY: image-rootfs
+image-rootfs: venv ## The same image without a registry: buildah, on a base made of Debian packages; into build/image (ARGS=--fresh: anew)
+	@$(TOOL) imagebuild rootfs --tag $(IMG) $(ARGS)
+
+.PHONY: image-audit
+image-audit: venv ## Look the locked requirements of the image up in an advisory database (docker-build and image-rootfs do it too)
+	@$(TOOL) imagebuild audit
 
 .PHONY: bundle
 bundle: ## The OLM bundle: not there yet, bundle/README.md says when

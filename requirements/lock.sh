@@ -9,3 +9,4 @@ lock() {
 }
 lock pyproject.toml --extra openshift --output-file requirements/runtime.txt
 lock pyproject.toml --extra openshift --group dev --output-file requirements/dev.txt requirements/build.in
+lock requirements/audit.in --output-file requirements/audit.txt

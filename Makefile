@@ -125,7 +125,7 @@ footprint: venv collections ## Memory for objects, requests for a run, discovery
 
 .PHONY: cluster-build
 cluster-build: venv ## Find the programs of a control plane, or build them: some minutes, once (the others call it themselves)
-	@PYTHONPATH=tools $(PY) -c 'from localcluster import binaries, pins; binaries.resolve(list(pins.PINS), print)'
+	@PYTHONPATH=tools $(PY) -c 'from localcluster import binaries, pins; binaries.resolve(pins.CLUSTER, print)'
 
 .PHONY: cluster-up
 cluster-up: venv ## Start a control plane; writes .cluster/kubeconfig and prints its path

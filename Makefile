@@ -94,6 +94,12 @@ test-prometheus: venv collections cluster-build ## A task on a query of a real P
 	$(stage) 'a real Prometheus'
 	$(CONTENT_ENV) .venv/bin/pytest -m prometheus tests/roles $(ARGS)
 
+.PHONY: test-helm
+test-helm: venv collections cluster-build ## Charts as content, by the pinned Helm, which it builds (once, five minutes of CPU); not part of test
+	$(stage) 'charts, by a real Helm'
+	@$(TOOL) localcluster build helm
+	$(CONTENT_ENV) .venv/bin/pytest -m helm $(ARGS)
+
 .PHONY: format
 format: venv ## Bring the Python code into the common form
 	.venv/bin/ruff check --fix --select I

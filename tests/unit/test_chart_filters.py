@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import importlib.util
 import json
 from pathlib import Path
@@ -34,6 +36,7 @@ def chart(reference: Path | str, **fields: Any) -> dict[str, Any]:
         "release": "one",
         "namespace": "shop",
         "owner": {"uid": "u-1"},
+        "applied": {},
         **fields,
     }
 
@@ -46,26 +49,41 @@ def web(tmp_path: Path) -> Path:
     return tmp_path / "web"
 
 
-def test_what_helm_says_of_a_release() -> None:
+def record(content: dict[str, Any], *owners: str, packed: bool = True) -> dict[str, Any]:
+    """A Secret as Helm writes it; records of its first years are not packed."""
+    text = json.dumps(content).encode()
+    release = base64.b64encode(base64.b64encode(gzip.compress(text) if packed else text)).decode()
+    references = [{"kind": "Shop", "name": "other", "uid": uid} for uid in owners]
+    labels = {"version": str(content["version"])}
+    return {"metadata": {"labels": labels, "ownerReferences": references}, "data": {"release": release}}
+
+
+def test_what_the_last_record_says_of_a_release() -> None:
     manifest = "---\n# Source: a\nkind: A\nat: 2024-01-01\n---\n# nothing\n---\nkind: List\nitems: [{kind: B}]\n"
-    answer = {
+    content = {
         "info": {"status": "deployed", "notes": "\nGo to x.\n"},
-        "version": 3,
+        "version": 10,
         "config": None,
         "manifest": manifest,
+        "chart": {"metadata": {"name": "website"}},
     }
-    assert FILTERS["helm_release"](json.dumps(answer)) == {
+    older = record({"version": 9, "info": {"status": "superseded"}})
+    assert FILTERS["helm_release"]([record(content, "u-1"), older]) == {
         "status": "deployed",
-        "revision": 3,
+        "revision": 10,
         "values": {},
         "notes": "Go to x.",
         "objects": [{"kind": "A", "at": "2024-01-01"}, {"kind": "B"}],  # a text to Helm, and to the API server
+        "chart": "website",
+        "owners": [{"kind": "Shop", "name": "other", "uid": "u-1"}],
     }
-    assert FILTERS["helm_release"]('{"name": "one"}')["objects"] == []
+    assert FILTERS["helm_release"]([]) == {}
+    assert FILTERS["helm_release"]([record({"version": 1}, packed=False)])["objects"] == []
 
 
 def test_notes_of_any_length_fit_into_a_status() -> None:
-    assert len(FILTERS["helm_release"](json.dumps({"info": {"notes": "x" * 100_000}}))["notes"]) == 4096
+    long = record({"version": 1, "info": {"notes": "x" * 100_000}})
+    assert len(FILTERS["helm_release"]([long])["notes"]) == 4096
 
 
 def test_each_edit_of_a_chart_changes_its_digest(web: Path) -> None:
@@ -85,24 +103,25 @@ def test_what_is_fetched_is_told_by_its_version() -> None:
     assert one != two
 
 
-def record(*uids: str) -> dict[str, Any]:
-    return {"metadata": {"ownerReferences": [{"kind": "Shop", "name": "other", "uid": uid} for uid in uids]}}
+def foreign(owners: list[str], name: str, of: dict[str, Any]) -> str:
+    release = {"owners": [{"kind": "Shop", "name": "other", "uid": uid} for uid in owners], "chart": name}
+    answer: str = FILTERS["release_foreign"](release, of)
+    return answer
 
 
 def test_a_release_of_another_object_is_foreign(web: Path) -> None:
-    foreign = FILTERS["release_foreign"]
-    same = '{"chart": "website"}'
-    assert foreign([record("u-1")], "", chart(web)) == ""
-    assert foreign([record("u-2", "u-1")], "", chart(web)) == ""
-    assert foreign([record("u-2")], same, chart(web)) == "belongs to Shop other"
+    assert foreign(["u-1"], "mysql", chart(web)) == ""
+    assert foreign(["u-2", "u-1"], "website", chart(web)) == ""
+    assert foreign(["u-2"], "website", chart(web)) == "belongs to Shop other"
+    assert foreign(["u-2"], "website", chart(web, applied={"name": "one"})) == ""
+    assert FILTERS["release_foreign"]({}, chart(web)) == ""
 
 
 def test_a_release_made_by_hand_is_taken_over_if_it_is_of_the_same_chart(web: Path) -> None:
-    foreign = FILTERS["release_foreign"]
-    assert foreign([record()], '{"chart": "website"}', chart(web)) == ""
-    assert foreign([], '{"chart": "mysql"}', chart(web)) == "is of another chart, mysql"
-    assert foreign([], '{"chart": "web"}', chart("/charts/web-1.2.3.tgz")) == ""
-    assert foreign([], '{"chart": "web"}', chart("oci://registry/web")) == ""
+    assert foreign([], "website", chart(web)) == ""
+    assert foreign([], "mysql", chart(web)) == "is of another chart, mysql"
+    assert foreign([], "web", chart("/charts/web-1.2.3.tgz")) == ""
+    assert foreign([], "web", chart("oci://registry/web")) == ""
 
 
 def test_helms_words_name_the_release_and_the_cure() -> None:

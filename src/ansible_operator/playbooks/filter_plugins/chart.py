@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -11,6 +13,7 @@ from typing import Any
 import yaml
 
 _MAX_NOTES = 4096
+_GZIP = b"\x1f\x8b\x08"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -35,16 +38,25 @@ _CURES = (
 )
 
 
-def helm_release(stdout: str) -> dict[str, Any]:
-    """The answer of ``helm status --output json``: status, revision, values, notes, and the objects of the manifest."""
-    answer = json.loads(stdout)
-    info = answer.get("info") or {}
+def helm_release(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The last revision of a release, by the Secrets in which Helm keeps them; empty where there is none.
+
+    Status, revision, values, notes, the objects of the manifest, the name of the chart, and who owns the record.
+    """
+    if not records:
+        return {}
+    last = max(records, key=lambda record: int(record["metadata"]["labels"]["version"]))
+    packed = base64.b64decode(base64.b64decode(last["data"]["release"]))
+    content = json.loads(gzip.decompress(packed) if packed.startswith(_GZIP) else packed)
+    info = content.get("info") or {}
     return {
         "status": info.get("status", ""),
-        "revision": answer.get("version", 0),
-        "values": answer.get("config") or {},
+        "revision": content.get("version", 0),
+        "values": content.get("config") or {},
         "notes": (info.get("notes") or "").strip()[:_MAX_NOTES],
-        "objects": list(_objects(answer.get("manifest") or "")),
+        "objects": list(_objects(content.get("manifest") or "")),
+        "chart": ((content.get("chart") or {}).get("metadata") or {}).get("name", ""),
+        "owners": last["metadata"].get("ownerReferences") or [],
     }
 
 
@@ -72,15 +84,16 @@ def chart_digest(chart: Mapping[str, Any]) -> str:
     return digest.hexdigest()[:16]
 
 
-def release_foreign(records: Sequence[Mapping[str, Any]], metadata: str, chart: Mapping[str, Any]) -> str:
+def release_foreign(release: Mapping[str, Any], chart: Mapping[str, Any]) -> str:
     """What speaks against working on a release that is there: another owner, or another chart. Empty for nothing."""
-    owners = [owner for record in records for owner in record["metadata"].get("ownerReferences") or ()]
+    if not release or chart["applied"]:
+        return ""
+    owners = release["owners"]
     if any(owner.get("uid") == chart["owner"]["uid"] for owner in owners):
         return ""
     if owners:
         return f"belongs to {owners[0].get('kind')} {owners[0].get('name')}"
-    released = (json.loads(metadata) if metadata else {}).get("chart", "")
-    return "" if released == _name(chart) else f"is of another chart, {released}"
+    return "" if release["chart"] == _name(chart) else f"is of another chart, {release['chart']}"
 
 
 def _name(chart: Mapping[str, Any]) -> str:

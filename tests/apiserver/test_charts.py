@@ -23,7 +23,7 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.apiserver, pytest.mark.helm]
 
 LONG = 600.0
-"""Seconds: an upgrade starts Helm nine times, three seconds on an idle machine, a minute on a busy one."""
+"""Seconds: an upgrade starts Helm seven times, three seconds on an idle machine, a minute on a busy one."""
 
 StartCharts = Callable[..., OperatorProcess]
 

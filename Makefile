@@ -102,6 +102,12 @@ e2e: venv collections cluster-build ## The image, built and run in a container; 
 	$(stage) 'the image in a container'
 	$(CONTENT_ENV) .venv/bin/pytest -m e2e tests/e2e $(ARGS)
 
+.PHONY: test-helm
+test-helm: venv collections cluster-build ## Charts as content, by the pinned Helm, which it builds (once, five minutes of CPU); not part of test
+	$(stage) 'charts, by a real Helm'
+	@$(TOOL) localcluster build helm
+	$(CONTENT_ENV) .venv/bin/pytest -m helm $(ARGS)
+
 .PHONY: format
 format: venv ## Bring the Python code into the common form
 	.venv/bin/ruff check --fix --select I
@@ -133,7 +139,7 @@ footprint: venv collections ## Memory for objects, requests for a run, discovery
 
 .PHONY: cluster-build
 cluster-build: venv ## Find the programs of a control plane, or build them: some minutes, once (the others call it themselves)
-	@PYTHONPATH=tools $(PY) -c 'from localcluster import binaries, pins; binaries.resolve(list(pins.PINS), print)'
+	@PYTHONPATH=tools $(PY) -c 'from localcluster import binaries, pins; binaries.resolve(pins.CLUSTER, print)'
 
 .PHONY: cluster-up
 cluster-up: venv ## Start a control plane; writes .cluster/kubeconfig and prints its path

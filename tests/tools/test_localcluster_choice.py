@@ -8,7 +8,7 @@ import pytest
 
 from localcluster.binaries import Candidate, candidates, choose
 from localcluster.build import platform_name
-from localcluster.pins import PINS, go_version, kubernetes_version, parse_version, required_version
+from localcluster.pins import CLUSTER, PINS, go_version, kubernetes_version, parse_version, required_version
 
 PINNED = (1, 37, 2)
 
@@ -118,6 +118,11 @@ def test_every_pin_is_a_tool_of_its_module() -> None:
     for pin in PINS.values():
         lines = (pin.directory / "go.mod").read_text().splitlines()
         assert {pin.package, f"tool {pin.package}"} & {line.strip() for line in lines}, pin.name
+
+
+def test_helm_is_built_for_those_alone_who_ask_for_it() -> None:
+    assert set(PINS) - set(CLUSTER) == {"helm"}
+    assert PINS["helm"].ldflags.endswith(f"/internal/version.version={PINS['helm'].version}")
 
 
 def test_the_digest_changes_with_the_platform() -> None:

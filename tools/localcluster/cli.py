@@ -85,7 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     status.set_defaults(run=_status)
 
     builder = commands.add_parser("build", help="build the pinned programs into the cache and print their paths")
-    builder.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(pins.PINS)} (default: all)")
+    names = f"some of: {', '.join(pins.PINS)} (default: those of a cluster)"
+    builder.add_argument("names", nargs="*", metavar="NAME", help=names)
     builder.set_defaults(run=_build)
 
     kubectl = commands.add_parser("kubectl-path", help="print a kubectl that fits, built if PATH has none")
@@ -145,7 +146,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _build(options: argparse.Namespace) -> int:
-    names = options.names or list(pins.PINS)
+    names = options.names or list(pins.CLUSTER)
     if unknown := [name for name in names if name not in pins.PINS]:
         _fault(f"not pinned here: {', '.join(unknown)}; there are {', '.join(pins.PINS)}")
         return 2

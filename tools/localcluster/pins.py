@@ -38,6 +38,8 @@ class Pin:
 
     @property
     def ldflags(self) -> str:
+        if self.folder == "helm":  # which calls itself v3.22 otherwise, whatever the patch
+            return f"-s -w -X {self.module}/internal/version.version={self.version}"
         if self.folder != "kube":
             return "-s -w"
         # Without these a Kubernetes program built outside its own repository calls itself v0.0.0-master.
@@ -65,8 +67,12 @@ PINS = {
         _kubernetes("kube-scheduler"),
         _kubernetes("kubectl"),
         Pin("kwok", "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+        Pin("helm", "helm", "helm.sh/helm/v3", "helm.sh/helm/v3/cmd/helm"),
     )
 }
+
+CLUSTER = tuple(name for name in PINS if name != "helm")
+"""The programs of a cluster. The others are built for those alone who ask for them by name."""
 
 
 def kubernetes_version() -> str:

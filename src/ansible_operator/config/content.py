@@ -46,6 +46,12 @@ class SearchPath:
         places.append(self.directory / "roles" / name)
         return list(dict.fromkeys(places))
 
+    def chart(self, name: str) -> Path | None:
+        """The path of a chart, a directory or a package, looked for as a playbook is; None where there is none."""
+        path = self.directory / name
+        packaged = path.name.endswith(".tgz") and path.is_file()
+        return path if packaged or (path / "Chart.yaml").is_file() else None
+
     def playbook(self, name: str) -> Path:
         """The path of a playbook: as it is, or relative to the directory the operator runs in."""
         return self.directory / name

@@ -36,6 +36,10 @@ class Section:
         line = node.start_mark.line + 1 if node is not None else self.line
         self._faults.append(Fault(line, f"{self._path}.{key}".lstrip("."), problem, cure))
 
+    def has(self, key: str) -> bool:
+        """Whether anything but null stands there."""
+        return self._value(key) is not None
+
     def text(self, key: str, *, required: bool = False) -> str:
         """A text; numbers and booleans become one, as in JSON."""
         value = self._value(key)

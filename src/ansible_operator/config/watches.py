@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from ansible_operator.config import charts
 from ansible_operator.config.content import SearchPath
 from ansible_operator.config.document import Section, read_list
 from ansible_operator.config.expansion import expand
@@ -34,7 +35,7 @@ def parse_watches(text: str, source: str, environment: Mapping[str, str], direct
     search = SearchPath.of(directory, environment)
     watches: list[Watch] = []
     for section in read_list(expand(text, environment), source, faults):
-        watch = _watch(section, search)
+        watch = _watch(section, search, environment)
         if watch.gvk.version and watch.gvk.kind and any(watch.gvk == other.gvk for other in watches):
             section.fault("kind", f"{watch.gvk} is watched twice", "keep one entry for each kind")
         watches.append(watch)
@@ -43,11 +44,12 @@ def parse_watches(text: str, source: str, environment: Mapping[str, str], direct
     return watches
 
 
-def _watch(section: Section, search: SearchPath) -> Watch:
+def _watch(section: Section, search: SearchPath, environment: Mapping[str, str]) -> Watch:
     """The watch of an entry; where something is missing that is among the faults, and nobody will see the watch."""
     gvk = _gvk(section)
-    content = _content(section, search, missing="name the content to run")
-    finalizer = _finalizer(section, search)
+    chart = charts.read_chart(section, search, environment)
+    content = _content(section, search, missing="name the content to run") if chart is None else charts.CONTENT
+    finalizer = _finalizer(section, search) if chart is None else charts.UNINSTALL
     artifacts = section.number("maxRunnerArtifacts", DEFAULT_MAX_RUNNER_ARTIFACTS)
     blacklist = frozenset(_gvk(entry) for entry in section.sections("blacklist"))
     return Watch(
@@ -62,9 +64,10 @@ def _watch(section: Section, search: SearchPath) -> Watch:
         snake_case_parameters=section.boolean("snakeCaseParameters", True),
         watch_annotations_changes=section.boolean("watchAnnotationsChanges", False),
         mark_unsafe=section.boolean("markUnsafe", False),
-        blacklist=blacklist,
+        blacklist=blacklist if chart is None else blacklist | charts.BLACKLIST,
         finalizer=finalizer,
         selector=_selector(section.section("selector")),
+        chart=chart,
     )
 
 

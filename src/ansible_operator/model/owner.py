@@ -11,6 +11,8 @@ from ansible_operator.model.gvk import GVK, Object, ObjectKey
 PRIMARY_RESOURCE = "operator-sdk/primary-resource"
 PRIMARY_RESOURCE_TYPE = "operator-sdk/primary-resource-type"
 INJECT_OWNER = "ansible.sdk.operatorframework.io/inject-owner"
+HELM_POLICY = "helm.sh/resource-policy"
+"""What a chart marks ``keep`` stays when its release goes; with an owner garbage collection would delete it."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ def is_owned(obj: Object, owner: Owner) -> bool:
 
 def opts_out(obj: Object) -> bool:
     """Whether the object asks to stay un-owned, since it must outlive its maker."""
-    return str(_annotations(obj).get(INJECT_OWNER, "")).lower() == "false"
+    annotations = _annotations(obj)
+    return str(annotations.get(INJECT_OWNER, "")).lower() == "false" or annotations.get(HELM_POLICY) == "keep"
 
 
 def own(obj: dict[str, Any], owner: Owner, *, namespaced: bool, namespace: str) -> bool:

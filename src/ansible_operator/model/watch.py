@@ -25,6 +25,19 @@ class Content:
 
 
 @dataclass(frozen=True)
+class Chart:
+    """A Helm chart: an absolute path, or at ``version`` an ``oci://`` reference or a name in ``repository``.
+
+    ``override_values`` win over those of the object.
+    """
+
+    reference: str
+    repository: str = ""
+    version: str = ""
+    override_values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Finalizer:
     """What runs when an object is deleted. Without content of its own the main content runs, with ``vars`` added."""
 
@@ -35,7 +48,10 @@ class Finalizer:
 
 @dataclass(frozen=True)
 class Watch:
-    """A kind bound to Ansible content. ``reconcile_period`` is in seconds, None where it is left to the flag."""
+    """A kind bound to Ansible content. ``reconcile_period`` is in seconds, None where it is left to the flag.
+
+    With a ``chart`` the content is the playbook that releases charts.
+    """
 
     gvk: GVK
     content: Content
@@ -51,3 +67,4 @@ class Watch:
     blacklist: frozenset[GVK] = frozenset()
     finalizer: Finalizer | None = None
     selector: Selector = field(default_factory=Selector)
+    chart: Chart | None = None

@@ -87,6 +87,12 @@ def test_a_body_without_metadata_gets_some(metadata: str | None) -> None:
     assert child == {"metadata": {"ownerReferences": [REFERENCE]}}
 
 
+@pytest.mark.parametrize(("value", "kept"), [("keep", True), ("delete", False)])
+def test_what_a_chart_keeps_stays_unowned(value: str, kept: bool) -> None:
+    child: dict[str, Any] = {"metadata": {"annotations": {"helm.sh/resource-policy": value}}}
+    assert own(child, IN_A, namespaced=True, namespace="a") is not kept
+
+
 @pytest.mark.parametrize(("value", "out"), [("false", True), ("False", True), ("true", False), ("", False)], ids=repr)
 def test_an_object_may_ask_to_stay_unowned(value: str, out: bool) -> None:
     child: dict[str, Any] = {"metadata": {"annotations": {"ansible.sdk.operatorframework.io/inject-owner": value}}}

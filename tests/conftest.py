@@ -112,7 +112,8 @@ def start(
     Those that still run at the end of the test are stopped; each must then end well, leave no process, and must not
     have logged a traceback.
     """
-    operators: list[OperatorProcess] = request.node.stash.setdefault(_OPERATORS, [])
+    operators: list[OperatorProcess] = []
+    request.node.stash[_OPERATORS] = operators  # those of this try
     default_project = project
 
     def start(

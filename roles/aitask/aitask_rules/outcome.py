@@ -134,11 +134,6 @@ def _gitops_warning(here: Pass, wish: Wish) -> dict[str, Any]:
     return about_task(here.task, "GitOpsManaged", text, "Warning", here.now, wish.target.uid)
 
 
-def is_failing(here: Pass, state: State) -> bool:
-    """Whether the last act failed and is to be tried again."""
-    return state.retries > 0 and here.old_condition("Ready").get("reason") in ("ActionFailed", "Forbidden")
-
-
 def recover(here: Pass, spec: Spec, state: State, target: Target) -> tuple[State, list[Any]]:
     """An intent without a result is what a crash leaves, and a failed act may have arrived all the same: its answer was
     lost. The target knows; the id is compared, never computed again, for the target's generation has moved since."""
@@ -226,7 +221,8 @@ def _failed(
 def _ready(here: Pass, evaluation: Evaluation, state: State) -> list[Condition]:
     """Ready, unless acts have been failing: that stays until one succeeds or none is wanted."""
     conditions = list(evaluation.conditions.values())
-    if not is_failing(here, state) and (conditions or here.old_condition("Ready").get("status") != "True"):
+    failing = state.retries > 0 and here.old_condition("Ready").get("reason") in ("ActionFailed", "Forbidden")
+    if not failing and (conditions or here.old_condition("Ready").get("status") != "True"):
         conditions.append(Condition("Ready", "True", "Evaluated", evaluation.measured))
     return conditions
 

@@ -26,7 +26,7 @@ from .events import about_act
 from .gates import first_hold, gates_after_reads, gates_before_reads, must_resize
 from .model import Act, Condition, Hold, Spec, State, Target, Wish
 from .notice import News, delivery_words, notice
-from .outcome import REHEARSED, finish, held, intent, is_failing, recover, rehearsal, rehearsed
+from .outcome import REHEARSED, finish, held, intent, recover, rehearsal, rehearsed
 from .permission import answered, is_informed, only_observes, question, soon, stopped
 from .proposal import needs_approval, review, settle, withdraw
 from .report import Ending, Pass, conclude, look_again, next_look, open_pass, retry_wait
@@ -255,12 +255,15 @@ def _ready(here: Pass, spec: Spec, state: State, measured: str, conditions: list
     if state.missing and spec.on_missing == "Hold":
         if state.missing >= UNAVAILABLE_AFTER:
             yield Condition("Ready", "False", "MetricsUnavailable", f"{measured} ({UNAVAILABLE_AFTER} times in a row)")
-        elif state.sample_time is None or (
-            here.old_condition("Ready").get("status") == "False" and not is_failing(here, state)
-        ):
+        elif state.sample_time is None or _has_ended(here.old_condition("Ready")):
             yield initializing(here, measured)
     elif conditions or here.old_condition("Ready").get("status") != "True":
         yield Condition("Ready", "True", "Evaluated", measured)
+
+
+def _has_ended(ready: Mapping[str, Any]) -> bool:
+    """Whether what it says is over, now that there is a target to look at. A refused act is not, for want of data."""
+    return ready.get("status") == "False" and ready.get("reason") not in ("ActionFailed", "Forbidden")
 
 
 def _acted_since_evaluation(state: State) -> bool:

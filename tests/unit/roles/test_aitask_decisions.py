@@ -761,6 +761,18 @@ def test_a_refused_act_is_shown_and_tried_again_with_growing_gaps(answer: str | 
     assert (world.condition("Ready"), len(world.acts)) == (("True", "Evaluated"), 1)
 
 
+def test_a_sample_that_is_missing_does_not_end_what_is_refused() -> None:
+    world = World()
+    world.refusal, world.refuses = {"msg": "no", "reason": "Forbidden"}, (False,)
+    world.run(cpu="95m")
+    for _ in range(2):
+        for _ in range(2):
+            world.run(60, cpu=None)
+            assert world.condition("Ready") == ("False", "Forbidden")
+        world.run(60, cpu="95m")
+    assert [event["reason"] for event in world.events] == ["Forbidden"]
+
+
 @pytest.mark.parametrize("action", ["scale-up", "restart"])
 @pytest.mark.parametrize("point", ["intent", "act"])
 def test_a_crash_around_the_act_leaves_exactly_one(action: str, point: str) -> None:

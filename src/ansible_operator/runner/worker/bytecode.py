@@ -7,12 +7,15 @@ plugins anew, and judge them anew. Nothing is executed here, and a file that has
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.machinery import SourceFileLoader
+from itertools import islice
 from pathlib import Path
 from types import CodeType
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 from ansible_operator.runner.worker.stateless import is_stateless
 from ansible_operator.runner.worker.tame import is_tame
@@ -20,7 +23,11 @@ from ansible_operator.runner.worker.tame import is_tame
 LARGEST = 1 << 20
 """Bytes of a file that is read beforehand."""
 MOST = 1000
-"""Files that are read beforehand; a directory of content may hold anything."""
+"""Files that are read beforehand."""
+FARTHEST = 10_000
+"""Names of files that are looked at; a directory of content may hold anything."""
+_OTHERS = frozenset(("files", "templates", "tests", "molecule", "docs", "meta", "__pycache__"))
+"""Directories of a role whose Python files, if any, no plugin imports."""
 
 _codes: dict[tuple[str, int, int, int], CodeType] = {}
 _ordinary = SourceFileLoader.get_code
@@ -32,29 +39,53 @@ def install() -> None:
 
 
 def prepare(content: Iterable[Path]) -> None:
-    """Read the Python files of roles, and of the directories of playbooks. What cannot be read is left to the run."""
-    for number, file in enumerate(_files(content)):
-        if number >= MOST:
-            return
-        is_tame(str(file))
-        is_stateless(str(file))
-        for path in {str(file), str(file.resolve())}:  # code knows its file's name, and a role may be a link
-            with suppress(OSError, SyntaxError, ValueError):
-                key, code = _key(path), _ordinary(SourceFileLoader("content", path), "content")
+    """Read the Python files of roles, and the plugins beside playbooks. What cannot be read is left to the run.
+
+    So is what the compiler warns of: the warning belongs into the output of each run.
+    """
+    for path in islice(_files(content), MOST):
+        with catch_warnings():
+            simplefilter("ignore")
+            is_tame(path)
+            is_stateless(path)
+        for name in {path, str(Path(path).resolve())}:  # code knows its file's name, and a role may be a link
+            with suppress(Exception), catch_warnings():
+                simplefilter("error")
+                key, code = _key(name), _ordinary(SourceFileLoader("content", name), "content")
                 if code is not None:
                     _codes[key] = code
 
 
-def _files(content: Iterable[Path]) -> Iterator[Path]:
+def _files(content: Iterable[Path]) -> Iterator[str]:
+    """Plugins first: whatever else a role holds may be more than is read."""
+    roots: list[Path] = []
     for place in content:
-        roots = [place] if place.is_dir() else [place.parent / "roles", *place.parent.glob("*_plugins")]
-        for root in roots:
-            for directory, _, names in os.walk(root):
-                for name in sorted(names):
-                    file = Path(directory, name)
-                    with suppress(OSError):
-                        if name.endswith(".py") and file.stat().st_size <= LARGEST:
-                            yield file
+        roles = [place] if place.is_dir() else sorted(place.parent.glob("roles/*"))
+        roots += [
+            *sorted(place.parent.glob("*_plugins")),
+            *(root for role in roles for root in sorted(role.glob("*_plugins"))),
+        ]
+        roots += roles
+    seen: set[str] = set()
+    for path in islice(_walk(roots), FARTHEST):
+        if path not in seen and path.endswith(".py") and _is_small_file(path):
+            seen.add(path)
+            yield path
+
+
+def _walk(roots: Iterable[Path]) -> Iterator[str]:
+    for root in roots:
+        for directory, folders, names in os.walk(root):
+            folders[:] = sorted(name for name in folders if name not in _OTHERS and not name.startswith("."))
+            yield from (os.path.join(directory, name) for name in sorted(names))  # noqa: PTH118 - thousands of them
+
+
+def _is_small_file(path: str) -> bool:
+    """A file, not a pipe that would be waited for."""
+    with suppress(OSError):
+        status = Path(path).stat()
+        return stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST
+    return False
 
 
 def _key(path: str) -> tuple[str, int, int, int]:

@@ -46,7 +46,7 @@ def is_stateless(path: str) -> bool:
         if key not in _known:
             _known[key] = _judge(ast.parse(Path(path).read_bytes()))
         return _known[key]
-    except (OSError, SyntaxError, ValueError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: deeply nested texts
         return False
 
 

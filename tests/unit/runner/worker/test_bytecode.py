@@ -101,17 +101,51 @@ def test_the_roles_and_plugins_beside_a_playbook_are_read(role: Path, ordinary: 
     assert seen == {"one.py", "two.py"}
 
 
-def test_no_more_than_so_many_and_none_that_is_large(
+def test_no_more_than_so_many_plugins_first_and_none_that_is_large(
     role: Path, ordinary: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bytecode, "LARGEST", 100)
+    (role / "a.py").write_text("")
     (role / "large.py").write_text("#" * 101)
     bytecode.prepare([role])
-    assert {Path(path).name for path in ordinary} == {"one.py"}
-    ordinary.clear()
-    monkeypatch.setattr(bytecode, "MOST", 0)
+    assert [Path(path).name for path in ordinary] == ["one.py", "a.py"]
+    for limit, number in (("MOST", 1), ("FARTHEST", 1)):
+        ordinary.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(bytecode, limit, number)
+            bytecode.prepare([role])
+        assert [Path(path).name for path in ordinary] == ["one.py"]
+
+
+def test_what_is_no_plugins_business_is_not_looked_at(role: Path, ordinary: list[str]) -> None:
+    for directory in ("files", "templates", "tests", ".git", "library"):
+        (role / directory).mkdir()
+        (role / directory / f"{directory.strip('.')}.py").write_text("")
     bytecode.prepare([role])
-    assert ordinary == []
+    assert {Path(path).name for path in ordinary} == {"one.py", "library.py"}
+
+
+def test_a_pipe_is_not_waited_for(role: Path, ordinary: list[str]) -> None:
+    os.mkfifo(role / "pipe.py")
+    bytecode.prepare([role])
+    assert {Path(path).name for path in ordinary} == {"one.py"}
+
+
+def test_a_file_that_the_compiler_cannot_take_hinders_no_start(role: Path) -> None:
+    (role / "filter_plugins/deep.py").write_text("x = " + "+".join(["1"] * 100_000) + "\n")
+    (role / "filter_plugins/nested.py").write_text("x = " + "(" * 5000 + ")" * 5000 + "\n")
+    bytecode.prepare([role])
+    assert value_of(role / "filter_plugins/one.py") == 1
+
+
+def test_what_the_compiler_warns_of_is_compiled_by_each_run(role: Path, ordinary: list[str]) -> None:
+    file = role / "filter_plugins/warned.py"
+    file.write_text("def f():\n    return 1 is 1\n")
+    bytecode.prepare([role])  # and nothing is said here: warnings are errors in these tests
+    ordinary.clear()
+    with pytest.warns(SyntaxWarning):
+        code_of(file)
+    assert ordinary == [str(file)]
 
 
 def test_files_are_judged_beforehand(role: Path, monkeypatch: pytest.MonkeyPatch) -> None:

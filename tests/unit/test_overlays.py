@@ -84,8 +84,8 @@ GUARD_READ = {
 def test_the_pod_keeps_to_the_restricted_profile(overlay: str) -> None:
     objects = rendered(f"overlays/{overlay}")
     [pod] = [one["spec"]["template"]["spec"] for key, one in objects.items() if key[0] == "Deployment"]
-    [namespace] = [one for key, one in objects.items() if key[0] == "Namespace"]
-    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    for namespace in [one for key, one in objects.items() if key[0] == "Namespace"]:
+        assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
     assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     assert pod["volumes"] == [{"emptyDir": {"sizeLimit": "1Gi"}, "name": "work"}]
     [only] = pod["containers"]
@@ -189,8 +189,8 @@ def test_those_two_rights_are_the_ones_that_the_default_has_for_what_has_no_name
 
 def test_a_namespaced_install_has_nothing_outside_of_its_namespace() -> None:
     objects = rendered("overlays/namespaced")
-    assert {key[1] for key in objects if key[0] != "Namespace"} == {"aitask"}
-    assert not [key for key in objects if key[0].startswith("Cluster")]
+    assert {key[1] for key in objects} == {"aitask"}
+    assert not [key for key in objects if key[0] == "Namespace" or key[0].startswith("Cluster")]
     assert environment("overlays/namespaced", "aitask")["WATCH_NAMESPACE"] == {
         "fieldRef": {"fieldPath": "metadata.namespace"}
     }
@@ -219,6 +219,8 @@ def test_what_an_administrator_adds_to_a_namespaced_install_is_all_that_it_lacks
     [binding] = [one for key, one in cluster.items() if key[0] == "ClusterRoleBinding"]
     [subject] = binding["subjects"]
     assert ("ServiceAccount", subject["namespace"], subject["name"]) in rendered("overlays/namespaced")
+    assert subject["namespace"] in binding["metadata"]["name"]  # a second install has one of its own
+    assert not [key for key in cluster if key[0] == "Namespace"]
 
 
 def test_production_is_all_of_them_at_once() -> None:

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from imagebuild.engines import source_date
+from imagebuild.engines import environment, source_date
 from imagebuild.errors import ImageError
 from localcluster.layout import cache_directory
 
@@ -62,11 +62,11 @@ def _bootstrap(archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as directory:
         made = Path(directory) / "base.tar"
-        _call(_command(made), {"SOURCE_DATE_EPOCH": str(source_date())})
+        _call(_command(made))
         made.replace(archive)
 
 
-def _call(command: list[str], environment: dict[str, str] | None = None) -> None:
-    done = subprocess.run(command, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, check=False)
+def _call(command: list[str]) -> None:
+    done = subprocess.run(command, env=environment(command[0]), stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         raise ImageError(f"{command[0]} ended with status {done.returncode}; its output says why")

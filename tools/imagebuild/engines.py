@@ -74,7 +74,7 @@ def _why_not(engine: str) -> str | None:
 
 
 def build_command(engine: str, build: Build) -> list[str]:
-    """The command line; its environment must hold SOURCE_DATE_EPOCH for docker."""
+    """The command line, for the environment of the same engine."""
     date = source_date()
     command = [engine, "build", "--file", str(build.context / "Dockerfile"), "--target", build.target]
     command += ["--tag", build.tag, "--build-arg", f"SOURCE_DATE_EPOCH={date}"]
@@ -93,6 +93,16 @@ def build_command(engine: str, build: Build) -> list[str]:
     return [*command, str(build.context)]
 
 
+def environment(program: str) -> dict[str, str]:
+    """That of a program. Times of files are told to docker and mmdebstrap by SOURCE_DATE_EPOCH, to the others by an
+    option, beside which newer ones refuse the variable.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    if Path(program).name in ("podman", "buildah"):
+        return kept
+    return {**kept, "SOURCE_DATE_EPOCH": str(source_date()), "DOCKER_BUILDKIT": "1"}
+
+
 def _certificates() -> Path | None:
     """This machine's certificates, for an index behind a proxy that has its own; they stay out of the image."""
     chosen = os.environ.get("PIP_CERT")
@@ -102,8 +112,8 @@ def _certificates() -> Path | None:
 
 def build(engine: str, wanted: Build) -> None:
     """Raises ImageError where a step fails; what it said has been shown by then."""
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(source_date()), "DOCKER_BUILDKIT": "1"}
-    done = subprocess.run(build_command(engine, wanted), env=environment, stdin=subprocess.DEVNULL, check=False)
+    command = build_command(engine, wanted)
+    done = subprocess.run(command, env=environment(engine), stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         raise ImageError(
             f"{engine} could not build {wanted.tag} (exit status {done.returncode}); its output says at which step"

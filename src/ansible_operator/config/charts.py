@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ansible_operator.config.content import SearchPath
 from ansible_operator.config.document import Section
-from ansible_operator.model.charts import FINALIZER, nested
+from ansible_operator.model.charts import FINALIZER, is_path, nested
 from ansible_operator.model.gvk import GVK
 from ansible_operator.model.watch import Chart, Content, Finalizer
 
@@ -46,8 +47,18 @@ def read_chart(section: Section, search: SearchPath, environment: Mapping[str, s
         reference=_reference(section, name, repository, search),
         repository=repository,
         version=version,
-        override_values=nested(section.mapping("overrideValues")),
+        override_values=_override_values(section),
     )
+
+
+def _override_values(section: Section) -> dict[str, Any]:
+    """As they are written, for versions and digests are texts: helm-operator takes all of them for texts."""
+    flat = section.map_as_written("overrideValues")
+    for key in flat:
+        if not is_path(key):
+            cure = r"write name.name; set a list as a whole; put \ before one of . , = [ ] { } that belongs to a name"
+            section.fault("overrideValues", f"{key!r} is no path of names", cure)
+    return nested(flat)
 
 
 def _reference(section: Section, name: str, repository: str, search: SearchPath) -> str:

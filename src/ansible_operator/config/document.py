@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from ansible_operator.config.yaml_1_1 import SCALARS, compose, construct, flatten, text_of
+from ansible_operator.config.yaml_1_1 import SCALARS, compose, construct, construct_as_written, flatten, text_of
 from ansible_operator.model.durations import parse_duration
 from ansible_operator.model.errors import ConfigError, Fault
 
@@ -92,6 +92,14 @@ class Section:
             return {text_of(name): item for name, item in value.items()}
         self.fault(key, "is not a map", "write name: value pairs")
         return {}
+
+    def map_as_written(self, key: str) -> dict[str, Any]:
+        """A map with any content, in which what has no quotes is a text, letter for letter (construct_as_written)."""
+        if not self.mapping(key):
+            return {}
+        value = construct_as_written(self._nodes[key.lower()])
+        assert isinstance(value, dict)
+        return value
 
     def text_map(self, key: str) -> dict[str, str]:
         """A map of texts."""

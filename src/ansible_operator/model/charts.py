@@ -22,6 +22,9 @@ FINALIZER = "helm.sdk.operatorframework.io/uninstall-release"
 _LONGEST = 53  # Helm's limit: it leaves ten characters of a DNS label to charts
 _DIGEST = 8
 _DOT = re.compile(r"(?<!\\)\.")
+_ESCAPED = re.compile(r"\\(.)")
+_NAME = r"(?:[^\\.,=\[\]{}]|\\.)+"
+_PATH = re.compile(rf"{_NAME}(?:\.{_NAME})*")
 
 
 def release_name(name: str) -> str:
@@ -32,13 +35,18 @@ def release_name(name: str) -> str:
     return f"{name[: _LONGEST - _DIGEST - 1].rstrip('.-')}-{digest}"
 
 
+def is_path(key: str) -> bool:
+    """Whether a dotted key is one that ``nested`` understands: unlike ``helm --set`` it has no items of lists."""
+    return _PATH.fullmatch(key) is not None
+
+
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Dotted keys as the maps that they mean, as ``helm --set`` reads them: ``image.tag``; ``\\.`` is a plain dot."""
     result: dict[str, Any] = {}
     for key, value in flat.items():
         deep = value
         for part in reversed(_DOT.split(key)):
-            deep = {part.replace("\\.", "."): deep}
+            deep = {_ESCAPED.sub(r"\1", part): deep}
         result = merged(result, deep)
     return result
 

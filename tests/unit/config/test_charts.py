@@ -71,6 +71,27 @@ def test_values_of_the_watch_may_come_from_the_environment(directory: Path) -> N
     assert watch.chart.override_values == {"image": {"tag": "v2"}, "debug": False}
 
 
+@pytest.mark.parametrize(
+    "text", ["1.20", "12e5", "on", "y", "010", "1234567", "0x1f", "12:30", "2024-01-01", "null", ""]
+)
+def test_what_stands_in_the_environment_is_a_value_letter_for_letter(text: str, directory: Path) -> None:
+    watch = read(
+        "chart: charts/web\noverrideValues:\n  image.tag: ${TAG}\n  tags: [{a: '${TAG}'}]", directory, TAG=text
+    )
+    assert watch.chart is not None
+    given = None if text == "null" else text
+    assert watch.chart.override_values == {"image": {"tag": given}, "tags": [{"a": text}]}
+
+
+def test_a_value_that_is_no_text_says_so(directory: Path) -> None:
+    lines = 'a: true\nb: ~\nc: !!int "3"\nd: !!float "1.5"\n1.20: [1, {0x1: false}]\n<<: {e: 1.0}'
+    values = "".join(f"\n  {line}" for line in lines.splitlines())
+    watch = read(f"chart: charts/web\noverrideValues:{values}", directory)
+    assert watch.chart is not None
+    given = {"a": True, "b": None, "c": 3, "d": 1.5, "1": {"20": ["1", {"0x1": False}]}, "e": "1.0"}
+    assert watch.chart.override_values == given
+
+
 def test_a_watches_file_of_helm_operator_is_understood(directory: Path) -> None:
     """Its keys have the same names here, those that mean nothing here do no harm."""
     watch = read("chart: charts/web\nwatchDependentResources: false\noverrideValues: {a: b}\nmaxHistory: 5", directory)
@@ -109,6 +130,16 @@ def test_a_watches_file_of_helm_operator_is_understood(directory: Path) -> None:
         (
             "chart: charts/web\noverrideValues: [a]",
             "line 5: [0].overrideValues: is not a map; write name: value pairs",
+        ),
+        (
+            "chart: charts/web\noverrideValues: {'hosts[0].host': a}",
+            "line 5: [0].overrideValues: 'hosts[0].host' is no path of names; write name.name; set a list as a whole;"
+            r" put \ before one of . , = [ ] { } that belongs to a name",
+        ),
+        (
+            "chart: charts/web\noverrideValues: {a: !!int 'b'}",
+            "line 5: [0].overrideValues: is not YAML: invalid literal for int() with base 10: 'b'; correct the syntax"
+            " at this line",
         ),
     ],
 )

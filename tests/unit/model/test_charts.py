@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ansible_operator.model.charts import VARIABLE, nested, release_name, release_of
+from ansible_operator.model.charts import VARIABLE, is_path, nested, release_name, release_of
 from ansible_operator.model.gvk import GVK
 from ansible_operator.model.params import extra_vars
 from ansible_operator.model.watch import Chart, Content, Watch
@@ -39,11 +39,22 @@ def test_a_name_that_helm_finds_too_long_is_cut_and_stays_unique() -> None:
         ({"image.tag": "2", "image.name": "web"}, {"image": {"tag": "2", "name": "web"}}),
         ({"image": {"tag": "1"}, "image.name": "web"}, {"image": {"tag": "1", "name": "web"}}),
         ({r"labels.example\.com/tier": "gold"}, {"labels": {"example.com/tier": "gold"}}),
+        ({r"args.a\[0\]\=b": 1}, {"args": {"a[0]=b": 1}}),
         ({"a.b": 1, "a": None}, {"a": None}),
     ],
 )
 def test_dotted_keys_are_maps(flat: dict[str, Any], deep: dict[str, Any]) -> None:
     assert nested(flat) == deep
+
+
+@pytest.mark.parametrize("key", ["a", "a.b-c.d_e", r"a.example\.com/b", r"a\[0\]", r"a\."])
+def test_a_path_has_names_between_dots(key: str) -> None:
+    assert is_path(key)
+
+
+@pytest.mark.parametrize("key", ["", ".", "a.", ".a", "a..b", "a[0]", "a[0].b", "{a}", "a,b", "a=b", "a\\"])
+def test_what_no_value_would_be_found_by_is_no_path(key: str) -> None:
+    assert not is_path(key)
 
 
 def test_values_are_the_spec_as_it_stands_and_what_the_watch_gives_wins() -> None:

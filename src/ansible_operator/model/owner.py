@@ -59,18 +59,20 @@ def is_owned(obj: Object, owner: Owner) -> bool:
     return all(annotations.get(key) == value for key, value in owner.annotations().items())
 
 
-def opts_out(obj: Object) -> bool:
-    """Whether the object asks to stay un-owned, since it must outlive its maker."""
+def opts_out(obj: Object, *, of_chart: bool = False) -> bool:
+    """Whether the object asks to stay un-owned, since it must outlive its maker. ``of_chart``: Helm makes it."""
     annotations = _annotations(obj)
-    return str(annotations.get(INJECT_OWNER, "")).lower() == "false" or annotations.get(HELM_POLICY) == "keep"
+    kept = of_chart and annotations.get(HELM_POLICY) == "keep"
+    return kept or str(annotations.get(INJECT_OWNER, "")).lower() == "false"
 
 
-def own(obj: dict[str, Any], owner: Owner, *, namespaced: bool, namespace: str) -> bool:
+def own(obj: dict[str, Any], owner: Owner, *, namespaced: bool, namespace: str, of_chart: bool = False) -> bool:
     """Write the owner into ``obj``, in place. Returns whether anything was changed.
 
+    ``of_chart``: what Helm keeps gets none; a role that applies such an object itself has it owned like all others.
     Metadata of a wrong type stays as it is, for the API server to refuse.
     """
-    if opts_out(obj) or is_owned(obj, owner):
+    if opts_out(obj, of_chart=of_chart) or is_owned(obj, owner):
         return False
     by_reference = owner.may_be_referenced_by(namespaced, namespace)
     meta = {} if obj.get("metadata") is None else obj["metadata"]

@@ -27,7 +27,7 @@ class Grant:
 
     ``inject`` says whether what it creates gets an owner; ``on_child`` is told of each child; kinds in ``blacklist``
     are always read from the API server; ``on_secret`` is told of each Secret, or list of them, that the run reads or
-    writes, before the run is.
+    writes, before the run is. ``of_chart``: the run releases a chart.
     """
 
     owner: Owner
@@ -35,6 +35,7 @@ class Grant:
     on_child: Callable[[Child], None]
     blacklist: frozenset[GVK] = frozenset()
     on_secret: Callable[[Object], None] = lambda secret: None
+    of_chart: bool = False
 
 
 class Session:

@@ -151,7 +151,8 @@ class Reconciler:
         grants = self._tools.proxy.grants
         redactor, phases = Redactor(), Phases()
         inject, blacklist = self._policy.inject_owner, self._watch.blacklist
-        token = grants.issue(Grant(owner, inject, self._on_child, blacklist, redactor.learn))
+        of_chart = self._watch.chart is not None
+        token = grants.issue(Grant(owner, inject, self._on_child, blacklist, redactor.learn, of_chart))
         redactor.add(token)
         redactor.learn(obj)
         request = RunRequest(

@@ -90,7 +90,12 @@ def test_a_body_without_metadata_gets_some(metadata: str | None) -> None:
 @pytest.mark.parametrize(("value", "kept"), [("keep", True), ("delete", False)])
 def test_what_a_chart_keeps_stays_unowned(value: str, kept: bool) -> None:
     child: dict[str, Any] = {"metadata": {"annotations": {"helm.sh/resource-policy": value}}}
-    assert own(child, IN_A, namespaced=True, namespace="a") is not kept
+    assert own(child, IN_A, namespaced=True, namespace="a", of_chart=True) is not kept
+
+
+def test_but_not_where_a_role_applies_it() -> None:
+    child: dict[str, Any] = {"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}
+    assert own(child, IN_A, namespaced=True, namespace="a")
 
 
 @pytest.mark.parametrize(("value", "out"), [("false", True), ("False", True), ("true", False), ("", False)], ids=repr)

@@ -86,6 +86,7 @@ async def send(
     content_type: str = JSON,
     inject: bool = True,
     dry_run: bool = False,
+    of_chart: bool = False,
 ) -> Sent:
     """Through the proxy's part that looks at bodies."""
     cluster = cluster or Cluster()
@@ -95,7 +96,7 @@ async def send(
     children: list[Child] = []
     if info is None or not ownership.may_create(method, info, content_type):
         return Sent(data, children)
-    grant = Grant(OWNER, inject, children.append)
+    grant = Grant(OWNER, inject, children.append, of_chart=of_chart)
     return Sent(await ownership.prepare(grant, Write(method, info, content_type, dry_run, data)), children)
 
 
@@ -137,6 +138,12 @@ async def test_what_asks_to_stay_unowned_stays_and_is_no_child(inject: bool) -> 
     data = json.dumps(body(annotations={"ansible.sdk.operatorframework.io/inject-owner": "false"})).encode()
     sent = await send("POST", IN_A, data, inject=inject)
     assert (sent.body, sent.children) == (data, [])
+
+
+@pytest.mark.parametrize("of_chart", [True, False], ids=["chart", "role"])
+async def test_what_helm_keeps_has_no_owner_where_a_chart_is_released(of_chart: bool) -> None:
+    sent = await send("POST", IN_A, body(annotations={"helm.sh/resource-policy": "keep"}), of_chart=of_chart)
+    assert (sent.owned, len(sent.children)) == (not of_chart, int(not of_chart))
 
 
 async def test_without_owner_references_nothing_is_touched_or_asked() -> None:

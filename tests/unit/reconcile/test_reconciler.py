@@ -17,7 +17,7 @@ from ansible_operator.model.annotations import RunOptions
 from ansible_operator.model.errors import Conflict, RunError
 from ansible_operator.model.events import Event, RunEnd
 from ansible_operator.model.selectors import Requirement, Selector
-from ansible_operator.model.watch import Content, Finalizer, Watch
+from ansible_operator.model.watch import Chart, Content, Finalizer, Watch
 from ansible_operator.proxy.grants import Grants
 from ansible_operator.proxy.server import Proxy
 from ansible_operator.reconcile.reconciler import Policy, Reconciler, Result, Tools
@@ -171,6 +171,23 @@ async def test_a_token_lives_as_long_as_its_run(tmp_path: Path) -> None:
     world.runner.meanwhile = lambda: during.append(len(world.grants))
     await world.reconcile()
     assert (during, len(world.grants)) == ([1], 0)
+
+
+@pytest.mark.parametrize("chart", [None, Chart("/charts/web")], ids=["role", "chart"])
+@virtual_time
+async def test_only_what_a_chart_keeps_stays_unowned(tmp_path: Path, chart: Chart | None) -> None:
+    world = World(tmp_path, replace(WATCH, chart=chart))
+    world.cluster.create()
+    during: list[bool] = []
+
+    def look() -> None:
+        session = world.grants.of_header(f"Bearer {world.runner.requests[0].access.token}")
+        assert session is not None and session.grant is not None
+        during.append(session.grant.of_chart)
+
+    world.runner.meanwhile = look
+    await world.reconcile()
+    assert during == [chart is not None]
 
 
 @virtual_time

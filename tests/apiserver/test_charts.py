@@ -25,6 +25,12 @@ pytestmark = [pytest.mark.apiserver, pytest.mark.helm]
 LONG = 600.0
 """Seconds: an upgrade starts Helm seven times, three seconds on an idle machine, a minute on a busy one."""
 
+TWICE = (
+    "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: twice}\nspec:\n  selector: {matchLabels: {app: twice}}\n"
+    "  template:\n    metadata: {labels: {app: twice}}\n    spec:\n      containers:\n"
+    "        - {name: a, image: example.com/a:1, env: [{name: A, value: a}, {name: A, value: b}]}\n"
+)
+
 StartCharts = Callable[..., OperatorProcess]
 
 
@@ -156,6 +162,15 @@ def test_what_fails_says_why_and_what_is_left_half_done_is_taken_up(
     poke(api, "two", namespace, "pending")
     released(api, "two", namespace, first + 3)
 
+    # Somebody works on the release by hand: it is waited for.
+    pending = leave_half_done(api, namespace, "two", "pending-upgrade", anew=True, by_hand=True)
+    poke(api, "two", namespace, "by hand")
+    thing = api.wait(THING, "two", namespace, failed, seconds=LONG)
+    assert "release two: somebody else works on it (pending-upgrade" in conditions(thing)["Failure"]["message"]
+    api.delete(SECRET, pending, namespace)
+    poke(api, "two", namespace, "done by hand")
+    released(api, "two", namespace, first + 3)
+
     # And one while it uninstalled: kubernetes.core.helm leaves such a release alone.
     leave_half_done(api, namespace, "two", "uninstalling", anew=False)
     api.delete(THING, "two", namespace)
@@ -167,14 +182,17 @@ def test_what_fails_says_why_and_what_is_left_half_done_is_taken_up(
 def test_what_is_foreign_or_gone_holds_no_object_back(
     api: Api, namespace: str, namespace2: str, chart: Path, helm: Path, cluster: Cluster, start_charts: StartCharts
 ) -> None:
+    write_chart(chart, broken='{{ if .Values.broken }}{{ fail "it is broken" }}{{ end }}')
     other = write_chart(chart.with_name("other"))
     (other / "Chart.yaml").write_text("apiVersion: v2\nname: other\nversion: 0.1.0\n")
-    command = [helm, "install", "three", other, "--namespace", namespace, "--kubeconfig", cluster.kubeconfig]
-    subprocess.run(command, check=True, capture_output=True)
+    for name, of in (("three", other), ("six", chart)):
+        command = [helm, "install", name, of, "--namespace", namespace, "--kubeconfig", cluster.kubeconfig]
+        subprocess.run(command, check=True, capture_output=True)
     start_charts(watch=f"{namespace},{namespace2}")
     api.create(THING, THING.object("three", namespace))
     api.create(THING, THING.object("four", namespace))
     api.create(THING, THING.object("five", namespace2, spec={"hook": True}))
+    api.create(THING, THING.object("six", namespace, spec={"broken": True}))
 
     thing = api.wait(THING, "three", namespace, failed, seconds=LONG)
     assert conditions(thing)["Failure"]["message"] == (
@@ -185,11 +203,34 @@ def test_what_is_foreign_or_gone_holds_no_object_back(
     released(api, "five", namespace2, 1)
     for record in records(api, namespace, "four"):
         api.delete(SECRET, record["metadata"]["name"], namespace)
+    api.wait(THING, "six", namespace, failed, seconds=LONG)
     api.delete(THING, "three", namespace)
     api.delete(THING, "four", namespace)
+    api.delete(THING, "six", namespace)
     api.delete(NAMESPACE, namespace2)  # where the hook of the chart can no longer be made
     until(lambda: api.get(THING, "three", namespace) is None, "the object without a release is gone", LONG)
     until(lambda: api.get(THING, "four", namespace) is None, "the object whose release is gone is gone", LONG)
     until(lambda: api.get(NAMESPACE, namespace2) is None, "the namespace is gone", LONG)
-    assert api.get(CONFIG_MAP, "three-config", namespace) is not None
-    assert len(records(api, namespace, "three")) == 1
+    until(lambda: api.get(THING, "six", namespace) is None, "the object that has released nothing is gone", LONG)
+    for name in ("three", "six"):
+        assert api.get(CONFIG_MAP, f"{name}-config", namespace) is not None
+        assert len(records(api, namespace, name)) == 1
+
+
+def test_what_a_server_side_apply_refuses_is_told_and_all_else_is_mended(
+    api: Api, namespace: str, chart: Path, start_charts: StartCharts
+) -> None:
+    """Helm gets a variable through that stands there twice; DaemonSets come before Deployments."""
+    write_chart(chart, twice=TWICE)
+    start_charts()
+    api.create(THING, THING.object("seven", namespace))
+    released(api, "seven", namespace, 1)
+    api.delete(DEPLOYMENT, "seven-web", namespace)
+    until(lambda: api.get(DEPLOYMENT, "seven-web", namespace), "the Deployment is there again", LONG)
+
+    def told(obj: Object) -> bool:
+        release = obj["status"]["deployedRelease"]
+        return release.get("notMended", "").startswith("DaemonSet twice (") and succeeded_at_generation(obj)
+
+    api.wait(THING, "seven", namespace, told, seconds=LONG)
+    assert [record["metadata"]["labels"]["version"] for record in records(api, namespace, "seven")] == ["1"]

@@ -55,8 +55,11 @@ def records(api: Api, namespace: str, release: str) -> list[dict[str, Any]]:
     return sorted(found, key=lambda obj: int(obj["metadata"]["labels"]["version"]))
 
 
-def leave_half_done(api: Api, namespace: str, release: str, status: str, *, anew: bool) -> None:
-    """What a Helm leaves that is killed: the last record says that it works; ``anew``: on a further revision."""
+def leave_half_done(api: Api, namespace: str, release: str, status: str, *, anew: bool, by_hand: bool = False) -> str:
+    """What a Helm leaves that is killed: the last record says that it works; ``anew``: on a further revision.
+
+    ``by_hand``: it was not started by the operator. Returns the name of the record.
+    """
     last = records(api, namespace, release)[-1]
     content = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(last["data"]["release"]))))
     version = content["version"] + 1 if anew else content["version"]
@@ -66,6 +69,8 @@ def leave_half_done(api: Api, namespace: str, release: str, status: str, *, anew
     name = f"sh.helm.release.v1.{release}.v{version}"
     if not anew:
         api.patch(SECRET, name, namespace, {"metadata": {"labels": labels}, "data": {"release": packed}})
-        return
-    metadata = {"labels": labels, "ownerReferences": last["metadata"].get("ownerReferences", [])}
+        return name
+    owners = [] if by_hand else last["metadata"].get("ownerReferences", [])
+    metadata = {"labels": labels, "ownerReferences": owners}
     api.create(SECRET, SECRET.object(name, namespace, metadata=metadata, type=last["type"], data={"release": packed}))
+    return name

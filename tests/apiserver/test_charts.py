@@ -45,7 +45,8 @@ def helm() -> Path:
 @pytest.fixture
 def chart(project: Project) -> Path:
     """The chart ``charts/shop``, released for each Thing."""
-    project.watches({**THING.watch, "chart": "charts/shop", "watchAnnotationsChanges": True})
+    values = {"password": "${PASSWORD}"}
+    project.watches({**THING.watch, "chart": "charts/shop", "watchAnnotationsChanges": True, "overrideValues": values})
     return write_chart(project.directory / "charts/shop")
 
 
@@ -53,9 +54,10 @@ def chart(project: Project) -> Path:
 def start_charts(start: Start, helm: Path, cluster: Cluster, tmp_path: Path) -> StartCharts:
     path = os.pathsep.join([str(helm.parent), str(cluster.kubectl.parent), os.environ["PATH"]])
     leading_astray = {"HELM_KUBEAPISERVER": "https://127.0.0.1:1", "HELM_DRIVER": "memory", "HELM_NAMESPACE": "default"}
+    values = {"PASSWORD": "swordfish", "ANSIBLE_DEBUG_LOGS": "true"}
 
     def start_charts(*flags: str, **options: Any) -> OperatorProcess:
-        return start(*flags, PATH=path, **leading_astray, **options)
+        return start(*flags, PATH=path, **leading_astray, **values, **options)
 
     return start_charts
 
@@ -129,6 +131,9 @@ def test_a_release_follows_its_object_its_chart_and_is_mended(
     assert not operator.records("watching dependents", kind="/v1, Kind=Secret")
     assert "hunter2" not in _everything_in(operator.work_dir)
     assert "hunter2" not in operator.stderr
+    told = [_everything_in(directory) for directory in operator.work_dir.rglob("job_events")]
+    assert any("Install or upgrade" in text for text in told)
+    assert not any("swordfish" in text for text in [operator.stderr, *told])
 
     api.delete(THING, "one", namespace)
     until(lambda: api.get(THING, "one", namespace) is None, "the object is gone", LONG)

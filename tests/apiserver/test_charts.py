@@ -184,6 +184,25 @@ def test_what_fails_says_why_and_what_is_left_half_done_is_taken_up(
     assert records(api, namespace, "two") == []
 
 
+def test_what_a_server_side_apply_refuses_is_told_and_all_else_is_mended(
+    api: Api, namespace: str, chart: Path, start_charts: StartCharts
+) -> None:
+    """Helm gets a variable through that stands there twice; DaemonSets come before Deployments."""
+    write_chart(chart, twice=TWICE)
+    start_charts()
+    api.create(THING, THING.object("seven", namespace))
+    released(api, "seven", namespace, 1)
+    api.delete(DEPLOYMENT, "seven-web", namespace)
+    until(lambda: api.get(DEPLOYMENT, "seven-web", namespace), "the Deployment is there again", LONG)
+
+    def told(obj: Object) -> bool:
+        release = obj["status"]["deployedRelease"]
+        return release.get("notMended", "").startswith("DaemonSet twice (") and succeeded_at_generation(obj)
+
+    api.wait(THING, "seven", namespace, told, seconds=LONG)
+    assert [record["metadata"]["labels"]["version"] for record in records(api, namespace, "seven")] == ["1"]
+
+
 def test_what_is_foreign_or_gone_holds_no_object_back(
     api: Api, namespace: str, namespace2: str, chart: Path, helm: Path, cluster: Cluster, start_charts: StartCharts
 ) -> None:
@@ -220,22 +239,3 @@ def test_what_is_foreign_or_gone_holds_no_object_back(
     for name in ("three", "six"):
         assert api.get(CONFIG_MAP, f"{name}-config", namespace) is not None
         assert len(records(api, namespace, name)) == 1
-
-
-def test_what_a_server_side_apply_refuses_is_told_and_all_else_is_mended(
-    api: Api, namespace: str, chart: Path, start_charts: StartCharts
-) -> None:
-    """Helm gets a variable through that stands there twice; DaemonSets come before Deployments."""
-    write_chart(chart, twice=TWICE)
-    start_charts()
-    api.create(THING, THING.object("seven", namespace))
-    released(api, "seven", namespace, 1)
-    api.delete(DEPLOYMENT, "seven-web", namespace)
-    until(lambda: api.get(DEPLOYMENT, "seven-web", namespace), "the Deployment is there again", LONG)
-
-    def told(obj: Object) -> bool:
-        release = obj["status"]["deployedRelease"]
-        return release.get("notMended", "").startswith("DaemonSet twice (") and succeeded_at_generation(obj)
-
-    api.wait(THING, "seven", namespace, told, seconds=LONG)
-    assert [record["metadata"]["labels"]["version"] for record in records(api, namespace, "seven")] == ["1"]

@@ -232,10 +232,11 @@ def test_what_is_foreign_or_gone_holds_no_object_back(
     api.delete(THING, "four", namespace)
     api.delete(THING, "six", namespace)
     api.delete(NAMESPACE, namespace2)  # where the hook of the chart can no longer be made
+    until(lambda: api.get(THING, "six", namespace) is None, "the object that has released nothing is gone", LONG)
+    assert api.get(CONFIG_MAP, "six-config", namespace) is not None
+    assert len(records(api, namespace, "six")) == 1
     until(lambda: api.get(THING, "three", namespace) is None, "the object without a release is gone", LONG)
     until(lambda: api.get(THING, "four", namespace) is None, "the object whose release is gone is gone", LONG)
     until(lambda: api.get(NAMESPACE, namespace2) is None, "the namespace is gone", LONG)
-    until(lambda: api.get(THING, "six", namespace) is None, "the object that has released nothing is gone", LONG)
-    for name in ("three", "six"):
-        assert api.get(CONFIG_MAP, f"{name}-config", namespace) is not None
-        assert len(records(api, namespace, name)) == 1
+    assert api.get(CONFIG_MAP, "three-config", namespace) is not None
+    assert len(records(api, namespace, "three")) == 1

@@ -103,6 +103,8 @@ def test_a_damaged_record_is_named_and_hides_nothing_else(release: str) -> None:
 def test_a_manifest_is_read_as_helm_and_the_api_server_read_it() -> None:
     text = "---\n# Source: a\nkind: A\nat: 2024-01-01\n---\n# nothing\n---\nkind: List\nitems: [{kind: B}]\n"
     assert FILTERS["helm_objects"](text) == {"objects": [{"kind": "A", "at": "2024-01-01"}, {"kind": "B"}], "fault": ""}
+    lists = "kind: BList\nitems: [{kind: B}]\n---\nkind: PriceList\nspec: {}\n"
+    assert FILTERS["helm_objects"](lists)["objects"] == [{"kind": "B"}, {"kind": "PriceList", "spec": {}}]
     odd = "kind: A\nvalues: [=, <<, 12:30, 1e+06, 010, off]\n"
     assert FILTERS["helm_objects"](odd)["objects"][0]["values"] == ["=", "<<", "12:30", 1000000, 8, False]
 

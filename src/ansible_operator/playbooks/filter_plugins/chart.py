@@ -79,8 +79,8 @@ def helm_objects(manifest: str) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     try:
         for document in construct_all(manifest):
-            if isinstance(document, dict) and str(document.get("kind")).endswith("List"):
-                found += document.get("items") or []
+            if isinstance(document, dict) and str(document.get("kind")).endswith("List") and "items" in document:
+                found += document["items"] or []
             elif document:
                 found.append(document)
     except (yaml.YAMLError, ValueError, LookupError, TypeError) as error:

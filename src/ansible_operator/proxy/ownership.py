@@ -92,8 +92,7 @@ class Ownership:
         if write.method != "POST" and not await self._is_ours_to_own(grant.owner, write.info, resource, obj):
             return write.body
         namespace = write.info.namespace
-        scope = {"namespaced": resource.namespaced, "of_chart": grant.of_chart}
-        changed = own(obj, grant.owner, namespace=namespace, **scope)
+        changed = own(obj, grant.owner, namespaced=resource.namespaced, namespace=namespace, of_chart=grant.of_chart)
         if not write.dry_run and is_owned(obj, grant.owner):
             grant.on_child(child_of(grant.owner, resource, namespace))
         return _with_owner(write, obj, grant.owner) if changed else write.body

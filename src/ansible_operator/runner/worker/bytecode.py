@@ -17,6 +17,8 @@ from types import CodeType
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
+from ansible_operator.runner.freshness import Fingerprint, fingerprint
+from ansible_operator.runner.worker.content import roles_of
 from ansible_operator.runner.worker.stateless import is_stateless
 from ansible_operator.runner.worker.tame import is_tame
 
@@ -29,7 +31,8 @@ FARTHEST = 10_000
 _OTHERS = frozenset(("files", "templates", "tests", "molecule", "docs", "meta", "__pycache__"))
 """Directories of a role whose Python files, if any, no plugin imports."""
 
-_codes: dict[tuple[str, int, int, int], CodeType] = {}
+_codes: dict[tuple[str, Fingerprint | None], CodeType] = {}
+"""By name, since code knows its file's, and by what tells its state."""
 _ordinary = SourceFileLoader.get_code
 
 
@@ -48,10 +51,10 @@ def prepare(content: Iterable[Path]) -> None:
             simplefilter("ignore")
             is_tame(path)
             is_stateless(path)
-        for name in {path, str(Path(path).resolve())}:  # code knows its file's name, and a role may be a link
+        for name in {path, str(Path(path).resolve())}:  # a role may be a link
             with suppress(Exception), catch_warnings():
                 simplefilter("error")
-                key, code = _key(name), _ordinary(SourceFileLoader("content", name), "content")
+                key, code = (name, fingerprint(name)), _ordinary(SourceFileLoader("content", name), "content")
                 if code is not None:
                     _codes[key] = code
 
@@ -60,12 +63,9 @@ def _files(content: Iterable[Path]) -> Iterator[str]:
     """Plugins first: whatever else a role holds may be more than is read."""
     roots: list[Path] = []
     for place in content:
-        roles = [place] if place.is_dir() else sorted(place.parent.glob("roles/*"))
-        roots += [
-            *sorted(place.parent.glob("*_plugins")),
-            *(root for role in roles for root in sorted(role.glob("*_plugins"))),
-        ]
-        roots += roles
+        roles = roles_of(place)
+        holders = roles if place.is_dir() else [place.parent, *roles]
+        roots += [*(root for holder in holders for root in sorted(holder.glob("*_plugins"))), *roles]
     seen: set[str] = set()
     for path in islice(_walk(roots), FARTHEST):
         if path not in seen and path.endswith(".py") and _is_small_file(path):
@@ -88,15 +88,7 @@ def _is_small_file(path: str) -> bool:
     return False
 
 
-def _key(path: str) -> tuple[str, int, int, int]:
-    status = Path(path).stat()
-    return path, status.st_ino, status.st_mtime_ns, status.st_size
-
-
 def _get_code(loader: SourceFileLoader, fullname: str) -> Any:
     """In place of ``SourceFileLoader.get_code``."""
-    try:
-        code = _codes.get(_key(loader.path))
-    except OSError:
-        code = None
+    code = _codes.get((loader.path, fingerprint(loader.path)))
     return _ordinary(loader, fullname) if code is None else code

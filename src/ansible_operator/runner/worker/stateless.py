@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
+
+from ansible_operator.runner.worker.verdicts import Verdicts
 
 _MUTATORS = frozenset(
     [
@@ -34,20 +35,11 @@ _MUTATORS = frozenset(
 )
 _CACHES = frozenset(("cache", "lru_cache", "cached_property", "singledispatch"))
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Call)
-_known: dict[tuple[int, int, int, int], bool] = {}
-"""Verdicts by device, inode, time and size: one file may have several names."""
 
 
 def is_stateless(path: str) -> bool:
     """Judge a file."""
-    try:
-        status = Path(path).stat()
-        key = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
-        if key not in _known:
-            _known[key] = _judge(ast.parse(Path(path).read_bytes()))
-        return _known[key]
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: deeply nested texts
-        return False
+    return _verdicts.of(path)
 
 
 def _judge(tree: ast.Module) -> bool:
@@ -106,3 +98,6 @@ def _last(node: ast.AST) -> str:
     while isinstance(node, ast.Call):
         node = node.func
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+_verdicts = Verdicts(lambda file: _judge(ast.parse(file.read_bytes())))

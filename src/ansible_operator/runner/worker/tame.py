@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+
+from ansible_operator.runner.worker.verdicts import Verdicts
 
 _MODULES = (
     *("_thread", "asyncio", "atexit", "builtins", "cffi", "concurrent", "ctypes", "faulthandler", "fcntl", "gc"),
@@ -39,8 +40,6 @@ _WILD = re.compile(
 _MUTATORS = ("add", "append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update")
 _PUT_BACK = ("sys.path", "sys.meta_path", "sys.modules", "os.environ")
 _IMPORTED = re.compile(r"^[ \t]*import[ ]([\w., \t]+)", re.MULTILINE)
-_files: dict[tuple[int, int, int, int], bool] = {}
-"""Verdicts by device, inode, time and size: one file may have several names."""
 
 
 def are_tame(directory: str) -> bool:
@@ -54,14 +53,7 @@ def are_tame(directory: str) -> bool:
 
 def is_tame(path: str) -> bool:
     """Judge a file."""
-    try:
-        status = Path(path).stat()
-        key = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
-        if key not in _files:
-            _files[key] = _judge(Path(path).read_text())
-        return _files[key]
-    except (OSError, ValueError):
-        return False
+    return _verdicts.of(path)
 
 
 def _judge(text: str) -> bool:
@@ -81,3 +73,6 @@ def _sets_attributes(text: str) -> bool:
     name = rf"(?<![\w.])(?:{'|'.join(map(re.escape, names))})(?:\.\w+)+"
     target = rf"{name}(?:[ \t]*(?:[-+|&*/]|//|\*\*)?=(?!=)|\.(?:{'|'.join(_MUTATORS)})\()"
     return any(not found.group().startswith(_PUT_BACK) for found in re.finditer(target, text))
+
+
+_verdicts = Verdicts(lambda file: _judge(file.read_text()))

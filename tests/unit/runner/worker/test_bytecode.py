@@ -149,8 +149,8 @@ def test_what_the_compiler_warns_of_is_compiled_by_each_run(role: Path, ordinary
 
 
 def test_files_are_judged_beforehand(role: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stateless, "_known", {})
-    monkeypatch.setattr(tame, "_files", {})
+    for module in (stateless, tame):
+        monkeypatch.setattr(module._verdicts, "_known", {})
     bytecode.prepare([role])
     for module in (stateless, tame):
         monkeypatch.setattr(module, "_judge", lambda *_: pytest.fail("judged again"))

@@ -17,6 +17,7 @@ import jinja2.environment
 import yaml
 from ansible._internal._templating import _jinja_bits as bits
 
+from ansible_operator.runner.worker.content import roles_of
 from ansible_operator.runner.worker.private.supported import Unsupported
 
 _CONDITIONS = frozenset(("when", "that", "until", "failed_when", "changed_when", "break_when"))
@@ -111,10 +112,9 @@ def _texts(content: list[Path]) -> Iterator[tuple[str, bool]]:
 def _files(content: list[Path]) -> Iterator[Path]:
     """The YAML files of roles, and playbooks with the roles beside them."""
     for path in content:
-        roles = [path] if path.is_dir() else sorted(path.parent.glob("roles/*"))
         if path.is_file():
             yield path
-        for role in roles:
+        for role in roles_of(path):
             for name in _DIRECTORIES:
                 yield from sorted((role / name).rglob("*.y*ml"))
 

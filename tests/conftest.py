@@ -36,18 +36,10 @@ def shared_kinds(cluster: Cluster) -> None:
     def serve(kind: Kind) -> None:
         if api.get(CRD, f"{kind.plural}.test.example.com") is None:
             api.create(CRD, definition(kind))
-        until(lambda: _is_served(api, kind), f"{kind.kind} is served")
+        until(lambda: api.serves(kind), f"{kind.kind} is served")
 
     with ThreadPoolExecutor(len(SHARED)) as pool:
         list(pool.map(serve, SHARED))
-
-
-def _is_served(api: Api, kind: Kind) -> bool:
-    try:
-        api.list(kind)
-    except AssertionError:
-        return False
-    return True
 
 
 @pytest.fixture

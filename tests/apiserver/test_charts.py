@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from localcluster import Cluster
-from localcluster.build import built_path
 from tests.support.api import Api, Object, conditions, failed, succeeded_at_generation
 from tests.support.charts import leave_half_done, records, write_chart
 from tests.support.kinds import CLUSTER_ROLE, CONFIG_MAP, DEPLOYMENT, NAMESPACE, SECRET, THING
@@ -32,14 +31,6 @@ TWICE = (
 )
 
 StartCharts = Callable[..., OperatorProcess]
-
-
-@pytest.fixture
-def helm() -> Path:
-    program = built_path("helm")
-    if not program.exists():
-        pytest.skip("helm is not built; make test-helm builds it first")
-    return program
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import yaml
 from ansible_operator.config.watches import load_watches
 from ansible_operator.model.errors import ConfigError
 from localcluster import Cluster
-from localcluster.build import built_path
 from tests.support.api import Api, Object, conditions, failed, succeeded_at_generation
 from tests.support.charts import records
 from tests.support.kinds import CONFIG_MAP, DEPLOYMENT, Kind
@@ -36,29 +35,13 @@ def test_a_chart_that_is_not_there_is_told_at_start(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def helm() -> Path:
-    program = built_path("helm")
-    if not program.exists():
-        pytest.skip("helm is not built; make test-helm builds it first")
-    return program
-
-
-def _is_served(api: Api, kind: Kind) -> bool:
-    try:
-        api.list(kind)
-    except AssertionError:
-        return False
-    return True
-
-
-@pytest.fixture
 def robot(cluster: Cluster, api: Api, tmp_path: Path) -> Path:
     """The kubeconfig of the example's ServiceAccount, with the example's CRDs and RBAC in place."""
     files = [f"--filename={EXAMPLE / 'config' / name}.yaml" for name in ("crd", "rbac")]
     kubectl = [cluster.kubectl, "--kubeconfig", cluster.kubeconfig]
     subprocess.run([*kubectl, "apply", "--server-side", *files], check=True, capture_output=True)
     for kind in (SHOP, SALE):
-        until(lambda kind=kind: _is_served(api, kind), f"{kind.kind} is served", LONG)
+        until(lambda kind=kind: api.serves(kind), f"{kind.kind} is served", LONG)
     return cluster.service_account_kubeconfig("hybrid-system", "hybrid-operator", tmp_path / "robot.kubeconfig")
 
 

@@ -15,7 +15,7 @@ import aiohttp
 import urllib3
 
 from localcluster import Cluster
-from tests.support.api import Api, Refused
+from tests.support.api import Api
 from tests.support.kinds import CRD, Kind, definition
 from tests.support.waiting import until
 
@@ -34,15 +34,7 @@ def _token(cluster: Cluster) -> str:
 def serve(api: Api, kind: Kind) -> None:
     """Install a kind; a fresh one answers 404 and 429 for a while."""
     api.create(CRD, definition(kind))
-
-    def served() -> bool:
-        try:
-            api.list(kind)
-        except Refused:
-            return False
-        return True
-
-    until(served, f"{kind.kind} is served", 60)
+    until(lambda: api.serves(kind), f"{kind.kind} is served", 60)
 
 
 class Requests:

@@ -60,6 +60,14 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         return json.loads(self.raw(method, path, data, Content_Type=content_type))
 
+    def serves(self, kind: Kind) -> bool:
+        """Whether the kind can be listed; a fresh one answers 404 and 429 for a while."""
+        try:
+            self.list(kind)
+        except Refused:
+            return False
+        return True
+
     def create(self, kind: Kind, obj: Object) -> Object:
         """Make an object and return it."""
         made: Object = self.request("POST", kind.path(obj["metadata"].get("namespace", "")), obj)

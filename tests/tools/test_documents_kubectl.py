@@ -47,9 +47,9 @@ def fault(kubectl: Path, words: list[str], where: Path) -> str | None:
         if re.match(r"--?\w", word) and not re.search(rf"(^|[\s,]){flag}[=:, ]", page, re.MULTILINE):
             return f"kubectl {plain[0]} has no flag {flag}"
         file = given or value
-        if flag in MANIFESTS and file not in ("-", ".") and not file.startswith(("/", "https:")):
-            if not any((place / file).exists() for place in (ROOT, where)):
-                return f"there is no {file}"
+        ours = flag in MANIFESTS and file not in ("-", ".") and not file.startswith(("/", "https:"))
+        if ours and not any((place / file).exists() for place in (ROOT, where)):
+            return f"there is no {file}"
     return None
 
 

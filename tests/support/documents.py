@@ -17,6 +17,7 @@ PAGES = sorted(
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 _HERE_DOCUMENT = re.compile(r"<<-?\s*'?(\w+)'?")
 _ENDS = {"&&", "||", "|", ";", "&", "("}
+_OURS = re.compile(r"(make|kubectl|ansible-operator|ansible-playbook|python -m) [a-z-]")
 _PUNCTUATION = "();<>|&\n"
 
 
@@ -110,7 +111,15 @@ def headings(text: str) -> list[str]:
 
 def links(text: str) -> list[str]:
     """The targets of Markdown links outside of fences."""
-    return re.findall(r"\]\(([^)\s]+)\)", _FENCE.sub("", text))
+    return re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", _FENCE.sub("", text)))
+
+
+def inline_commands(page: Path) -> list[str]:
+    """The commands within sentences and tables: code that begins with a program of ours, or kubectl, and an argument."""
+    text = _FENCE.sub("", page.read_text())
+    return [
+        code.replace("\\|", "|") for code in re.findall(r"`([^`]+)`", text) if _OURS.match(code) and "…" not in code
+    ]
 
 
 def anchors(text: str) -> set[str]:

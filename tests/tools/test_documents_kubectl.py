@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from localcluster import Cluster
-from tests.support.documents import PAGES, ROOT, Block, blocks, commands, programs
+from tests.support.documents import PAGES, ROOT, blocks, commands, inline_commands, programs
 
 pytestmark = pytest.mark.apiserver
 
 TYPED = [
-    (block, words)
+    (page, words)
     for page in PAGES
-    for block in blocks(page, "console")
-    for command in commands(block)
+    for command in [*(one for block in blocks(page, "console") for one in commands(block)), *inline_commands(page)]
     for words in programs(command)
     if words[0] == "kubectl"
 ]
@@ -53,13 +52,13 @@ def fault(kubectl: Path, words: list[str], where: Path) -> str | None:
     return None
 
 
-def where(block: Block) -> Path:
+def where(page: Path) -> Path:
     """The directory that a page's files lie in, besides the repository."""
-    return ROOT / "examples/website" if block.page.name == "tutorial.md" else block.page.parent
+    return ROOT / "examples/website" if page.name == "tutorial.md" else page.parent
 
 
 def test_what_the_pages_say_is_there(cluster: Cluster) -> None:
-    found = {f"{block}: {' '.join(words)}": fault(cluster.kubectl, words, where(block)) for block, words in TYPED}
+    found = {f"{page.name}: {' '.join(words)}": fault(cluster.kubectl, words, where(page)) for page, words in TYPED}
     assert {command: said for command, said in found.items() if said} == {}
     assert len(found) > 50
 

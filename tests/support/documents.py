@@ -115,11 +115,10 @@ def links(text: str) -> list[str]:
 
 
 def inline_commands(page: Path) -> list[str]:
-    """The commands within sentences and tables: code that begins with a program of ours, or kubectl, and an argument."""
-    text = _FENCE.sub("", page.read_text())
-    return [
-        code.replace("\\|", "|") for code in re.findall(r"`([^`]+)`", text) if _OURS.match(code) and "…" not in code
-    ]
+    """The commands within sentences and tables: code that begins with a program of ours, or kubectl, and a word.
+    An ellipsis stands for what the reader puts in, so such code is no command."""
+    found = re.findall(r"`([^`]+)`", _FENCE.sub("", page.read_text()))
+    return [code.replace("\\|", "|") for code in found if _OURS.match(code) and "…" not in code]
 
 
 def anchors(text: str) -> set[str]:

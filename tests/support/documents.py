@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -124,3 +127,16 @@ def inline_commands(page: Path) -> list[str]:
 def anchors(text: str) -> set[str]:
     """What a link into a page may name: its headings as GitHub writes them."""
     return {re.sub(r"[^\w\- ]", "", heading.lstrip("# ").lower()).replace(" ", "-") for heading in headings(text)}
+
+
+@cache
+def help_of(module: str, *command: str) -> str:
+    """What a program of ours prints for ``--help``, in wide lines."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *command, "--help"],
+        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tools'}", "COLUMNS": "200", "PATH": "/usr/bin:/bin"},
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout

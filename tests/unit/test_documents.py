@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import textwrap
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.support.documents import PAGES, ROOT, Block, anchors, blocks, commands, inline_commands, links, programs
+from tests.support.documents import (
+    PAGES,
+    ROOT,
+    Block,
+    anchors,
+    blocks,
+    commands,
+    help_of,
+    inline_commands,
+    links,
+    programs,
+)
 
 TYPED = {
     "docs/getting-started.md": "tests/apiserver/test_demo.py",
@@ -129,18 +138,6 @@ def unknown_flag(arguments: list[str], page: str) -> str | None:
     return f"there is no flag {unknown[0]}" if unknown else None
 
 
-@cache
-def help_of(module: str, *command: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", module, *command, "--help"],
-        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tools'}", "COLUMNS": "200", "PATH": "/usr/bin:/bin"},
-        text=True,
-        capture_output=True,
-        check=True,
-    )
-    return done.stdout
-
-
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -189,6 +186,13 @@ def test_what_a_page_shows_of_a_file_is_in_the_file(block: Block) -> None:
     """Whole lines in one piece; how far they are indented in the file does not count."""
     file = (ROOT / "examples/website" if block.page.name == "tutorial.md" else ROOT) / block.title
     assert textwrap.dedent(block.text) in pieces(file.read_text(), block.text)
+
+
+def test_the_diagram_of_the_architecture_names_what_there_is() -> None:
+    [diagram] = [block.text for block in blocks(ROOT / "docs/architecture.md") if "API server" in block.text]
+    named = re.findall(r"[a-z_]+(?:/[a-z_]*)?(?:\.py)|[a-z_]+/[a-z_]+/", diagram)
+    assert len(named) > 8
+    assert [name for name in named if not (ROOT / "src/ansible_operator" / name).exists()] == []
 
 
 def test_the_symptoms_that_operations_quotes_are_what_the_code_says() -> None:

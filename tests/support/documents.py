@@ -140,3 +140,16 @@ def help_of(module: str, *command: str) -> str:
         check=True,
     )
     return done.stdout
+
+
+def sections(text: str) -> list[tuple[str, str]]:
+    """Each heading with what stands below it, up to the next heading."""
+    parts: list[tuple[str, list[str]]] = []
+    fenced = False
+    for line in text.splitlines():
+        fenced ^= line.lstrip().startswith("```")
+        if not fenced and re.match(r"#+ ", line):
+            parts.append((line, []))
+        elif parts:
+            parts[-1][1].append(line)
+    return [(heading, "\n".join(lines).strip()) for heading, lines in parts]

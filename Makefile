@@ -121,6 +121,10 @@ behaviour-doc: venv ## Write docs/behaviour.md anew from the markers of the test
 reference: venv ## Write docs/reference.md anew from the CRDs, the flags and the metrics
 	@PYTHONPATH=src:tools $(PY) -m reference
 
+.PHONY: site
+site: venv ## Build the site of the documentation into build/site; a broken link fails it
+	@$(TOOL) docsite
+
 ##@ Measurements (not part of the tests)
 
 .PHONY: bench

@@ -56,7 +56,7 @@ environment:
   ANSIBLE_GATHERING           explicit: plays gather no facts unless they say so, a second less for each run
   ANSIBLE_INVENTORY           an inventory in place of localhost alone
   ANSIBLE_DEBUG_LOGS          true: the whole output of each run goes to the log
-  Every variable reaches the runs. <KIND> and <GROUP> are in capitals, with _ for each dot: AITASK_AIOPS_EXAMPLE_COM.
+  Every variable reaches the runs. <KIND> and <GROUP> are in capitals, with _ for each dot: SHOP_STORES_EXAMPLE_COM.
 
 files:
   <work-dir>/runner/<group>/<version>/<Kind>/<namespace>/<name>

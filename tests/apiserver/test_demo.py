@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from demo.cli import main
 from localcluster import Cluster
@@ -61,7 +62,7 @@ def test_the_demo_shows_the_main_job_done_by_the_operators_service_account_and_k
         pids = json.loads((directory / "demo/pids.json").read_text())
         assert {pids["keeper"], pids["operator"]} <= {identity.pid for identity in marked(directory)}
 
-        getting_started_is_true(cluster)
+        the_pages_are_true(cluster)
 
         monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
         monkeypatch.setenv("PATH", str(cluster.kubectl.parent), prepend=os.pathsep)
@@ -72,8 +73,8 @@ def test_the_demo_shows_the_main_job_done_by_the_operators_service_account_and_k
     assert marked(directory) == []
 
 
-def getting_started_is_true(cluster: Cluster) -> None:
-    """Whoever goes on from `make demo KEEP=1` as docs/getting-started.md says sees what it says."""
+def the_pages_are_true(cluster: Cluster) -> None:
+    """Whoever goes on from `make demo KEEP=1` as the pages say sees what they say."""
     environment = {"KUBECONFIG": str(cluster.kubeconfig), "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}"}
     reader = Typist("docs/getting-started.md", ROOT, environment)
     reader.skip("make demo KEEP=1")
@@ -85,6 +86,11 @@ def getting_started_is_true(cluster: Cluster) -> None:
     assert "aitask/web-notify" in events and "Breached" in events
     reader.upto("kubectl -n aiops-demo wait deployment/shop --for=delete")
     reader.skip("make cluster-down")
+    reader.done()
+
+    reader = Typist("docs/operations.md", ROOT, environment, "## Back up")
+    results = yaml.safe_load(reader.upto("kubectl -n aiops-demo get aitaskrestore rehearsal"))
+    assert results["status"]["phase"] in ("Pending", "Running", "Completed")
     reader.done()
 
 

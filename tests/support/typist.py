@@ -7,18 +7,20 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.support.documents import ROOT, blocks, commands
+from tests.support.documents import ROOT, blocks, commands, sections
 
 
 class Typist:
-    """Somebody who reads ``page`` and types what it says, in ``directory``.
+    """Somebody who reads ``page``, or the section of it with that heading, and types what it says, in ``directory``.
 
     ``environment`` is what the page has told to export. Commands come in the order of the page: ``upto`` types all that
     stand before one, ``skip`` passes over one that something else does.
     """
 
-    def __init__(self, page: str, directory: Path, environment: Mapping[str, str]) -> None:
-        self._left = [command for block in blocks(ROOT / page, "console") for command in commands(block)]
+    def __init__(self, page: str, directory: Path, environment: Mapping[str, str], section: str = "") -> None:
+        text = dict(sections((ROOT / page).read_text())).get(section, "")
+        shown = [block for block in blocks(ROOT / page, "console") if not section or block.text in text]
+        self._left = [command for block in shown for command in commands(block)]
         self._directory = directory
         self._environment = {**os.environ, **environment}
 

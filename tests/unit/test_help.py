@@ -41,4 +41,4 @@ def test_the_variables_of_run_are_those_that_the_code_reads() -> None:
     )
     code = "".join(file.read_text() for file in (ROOT / "src/ansible_operator").rglob("*.py") if file.name != "cli.py")
     assert len(listed) > 8
-    assert [name for name in listed if name not in code and not name.startswith("AITASK_")] == []
+    assert [name for name in listed if name not in code and not name.startswith("SHOP_")] == []

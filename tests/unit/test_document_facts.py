@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support.documents import PAGES, ROOT, Block, anchors, blocks, links
 
@@ -38,6 +39,15 @@ def test_the_diagram_of_the_architecture_names_what_there_is() -> None:
     named = re.findall(r"[a-z_]+(?:/[a-z_]*)?(?:\.py)|[a-z_]+/[a-z_]+/", diagram)
     assert len(named) > 8
     assert [name for name in named if not (ROOT / "src/ansible_operator" / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
+def test_the_readme_shows_the_columns_that_a_list_of_tasks_has(page: str) -> None:
+    crd = yaml.safe_load((ROOT / "config/crd/bases/aiops.example.com_aitasks.yaml").read_text())
+    columns = crd["spec"]["versions"][0]["additionalPrinterColumns"]
+    shown = [column["name"].upper() for column in columns if not column.get("priority")]
+    header = next(line for line in (ROOT / page).read_text().splitlines() if line.startswith("NAME "))
+    assert header.split() == ["NAME", *shown]
 
 
 def test_the_symptoms_that_operations_quotes_are_what_the_code_says() -> None:

@@ -38,9 +38,23 @@ COMMANDS = [
 """Where, and the words of one program."""
 
 ELSEWHERE = {
-    *("apt-get", "base64", "cat", "date", "echo", "export", "git", "grep", "head", "jq", "kill", "sed", "tail", "test"),
-    *("buildah", "ctr", "docker", "helm", "kind", "podman", "kubectl", "oc", "openssl", "opm", "operator-sdk", "uv"),
-    *("alias", "curl", "dirname", "molecule", "pytest", "sha256sum", "sort", "sudo", "tee", "unset", "watch", "xargs"),
+    *("apt-get", "base64", "cat", "date", "echo", "export", "git", "go", "grep", "head", "jq", "kill", "sed", "tail"),
+    *("buildah", "ctr", "curl", "docker", "helm", "kind", "podman", "kubectl", "oc", "openssl", "opm", "operator-sdk"),
+    *(
+        "alias",
+        "dirname",
+        "molecule",
+        "pytest",
+        "sha256sum",
+        "sort",
+        "sudo",
+        "tee",
+        "test",
+        "unset",
+        "uv",
+        "watch",
+        "xargs",
+    ),
 }
 """Programs that are none of ours. kubectl has a test of its own; of the others only the name is known."""
 
@@ -71,6 +85,8 @@ def test_what_a_page_tells_to_type_is_there(where: str, words: list[str]) -> Non
 def fault(words: list[str]) -> str | None:
     """What is wrong with a command; None where all that can be looked up is there."""
     program, arguments = Path(words[0]).name, words[1:]
+    if program == "SUBSTITUTED":  # what $(…) prints is looked up as a program of its own
+        return None
     if program.startswith("python"):
         return module_fault(arguments)
     checks = {"make": make_fault, "ansible-operator": operator_fault, "ansible-playbook": playbook_fault}

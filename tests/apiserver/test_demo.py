@@ -89,8 +89,17 @@ def the_pages_are_true(cluster: Cluster) -> None:
     reader.done()
 
     reader = Typist("docs/operations.md", ROOT, environment, "## Back up")
-    results = yaml.safe_load(reader.upto("kubectl -n aiops-demo get aitaskrestore rehearsal"))
-    assert results["status"]["phase"] in ("Pending", "Running", "Completed")
+    restore = yaml.safe_load(reader.upto("kubectl -n aiops-demo get aitaskrestore rehearsal"))
+    assert restore["spec"]["dryRun"]
+    reader.done()
+
+    shop = (
+        f"kubectl create namespace shop && kubectl -n shop apply -f {ROOT}/config/samples/aiops_v1_aitask_template.yaml"
+    )
+    subprocess.run(["bash", "-ec", shop], env=os.environ | environment, check=True)
+    reader = Typist("docs/backup.md", ROOT, environment, "# Backup and restore")
+    restore = yaml.safe_load(reader.upto("kubectl -n shop get atr after-upgrade"))
+    assert [result["name"] for result in restore["status"]["results"]] == ["shop"]
     reader.done()
 
 

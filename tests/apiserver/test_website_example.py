@@ -36,7 +36,7 @@ def typist(cluster: Cluster, namespace: str, tmp_path: Path) -> Typist:
     kubectl = [cluster.kubectl, "--kubeconfig", kubeconfig]
     subprocess.run([*kubectl, "config", "set-context", "--current", f"--namespace={namespace}"], check=True)
     path = os.pathsep.join([str(cluster.kubectl.parent), os.environ["PATH"]])
-    return Typist(PAGE, EXAMPLE, {"KUBECONFIG": str(kubeconfig), "PATH": path})
+    return Typist(PAGE, EXAMPLE, {"KUBECONFIG": str(kubeconfig), "PATH": path}, names={"default": namespace})
 
 
 def test_the_tutorial_is_true(

@@ -64,6 +64,19 @@ def commands(block: Block) -> list[str]:
     return list(_joined(lines))
 
 
+def answers(block: Block) -> list[str]:
+    """What the block shows below each of its commands; empty where it shows nothing, and without a prompt."""
+    if not any(line.startswith("$ ") for line in block.text.splitlines()):
+        return [""] * len(commands(block))
+    shown = []
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        lines = part.rstrip().splitlines()
+        while lines[0].endswith("\\"):
+            lines.pop(0)
+        shown.append("\n".join(lines[1:]))
+    return shown
+
+
 def _joined(lines: list[str]) -> Iterator[str]:
     rest = iter(lines)
     for line in rest:

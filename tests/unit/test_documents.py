@@ -17,6 +17,7 @@ from tests.support.documents import (
     PAGES,
     ROOT,
     Block,
+    answers,
     blocks,
     commands,
     help_of,
@@ -191,4 +192,5 @@ def test_commands_are_read_as_a_reader_would(tmp_path: Path) -> None:
         [["make", "x"]],
         [["kubectl", "get", "SUBSTITUTED"], ["grep", "#y"], ["python", "-m", "localcluster", "up"]],
     ]
+    assert [answers(first), answers(second)] == [["answer", ""], ["", ""]]
     assert [programs(command) for command in commands(second)] == [[["cat"], ["make", "y"]], [["make", "z"]]]

@@ -1,6 +1,6 @@
 """What the pages tell people to type is there.
 
-Which pages are typed in full, by a test that runs each of their commands, stands in TYPED; the commands of all others
+Which of them are typed, by a test that runs each of their commands, stands in TYPED; the commands of all other pages
 are taken apart here, and their programs, targets, flags and files must exist. kubectl's own flags are looked at by
 tests/tools/test_documents_kubectl.py, which has a kubectl.
 """
@@ -20,6 +20,7 @@ from tests.support.documents import (
     answers,
     blocks,
     commands,
+    headings,
     help_of,
     inline_commands,
     programs,
@@ -28,8 +29,11 @@ from tests.support.documents import (
 TYPED = {
     "docs/getting-started.md": "tests/apiserver/test_demo.py",
     "docs/tutorial.md": "tests/apiserver/test_website_example.py",
+    "docs/operations.md## Back up": "tests/apiserver/test_demo.py",
+    "docs/backup.md# Backup and restore": "tests/apiserver/test_demo.py",
 }
-"""Pages whose commands a test types, one after another, as a reader would (tests/support/typist.py)."""
+"""Pages, or sections of them, whose commands a test types, one after another, as a reader would (tests/support/typist.py).
+All others are only taken apart."""
 
 CONSOLE = [block for page in PAGES for block in blocks(page, "console")]
 COMMANDS = [
@@ -175,9 +179,13 @@ def test_what_is_not_there_is_noticed(words: list[str], complaint: str) -> None:
     assert complaint in (fault(words) or "")
 
 
-def test_a_page_that_is_typed_is_named_by_the_test_that_types_it() -> None:
-    for page, test in TYPED.items():
-        assert f'"{page}"' in (ROOT / test).read_text()
+def test_what_is_typed_is_named_by_the_test_that_types_it() -> None:
+    for what, test in TYPED.items():
+        page, mark, section = re.fullmatch(r"([^#]+)(#*)(.*)", what).groups()  # type: ignore[union-attr]
+        text = (ROOT / test).read_text()
+        assert f'"{page}"' in text
+        assert f'"{mark}{section}"' in text or not section
+        assert f"{mark}{section}" in headings((ROOT / page).read_text()) or not section
 
 
 def test_commands_are_read_as_a_reader_would(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ TYPED = {
     "docs/operations.md## Back up": "tests/apiserver/test_demo.py",
     "docs/backup.md# Backup and restore": "tests/apiserver/test_demo.py",
 }
-"""Pages, or sections of them, whose commands a test types, one after another, as a reader would (tests/support/typist.py).
-All others are only taken apart."""
+"""Pages, or sections of them, whose commands a test types, one after another, as a reader would
+(tests/support/typist.py). All others are only taken apart."""
 
 CONSOLE = [block for page in PAGES for block in blocks(page, "console")]
 COMMANDS = [

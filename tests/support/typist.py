@@ -74,4 +74,4 @@ class Typist:
 
 
 def _plain(line: str) -> str:
-    return " ".join(re.sub(r"\b(\d+m)?\d+s\b", "AGE", line).split())
+    return " ".join(re.sub(r"\b(\d+m)?\d+s\b|\b\d+m\b", "AGE", line).split())

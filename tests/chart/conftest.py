@@ -1,0 +1,5 @@
+"""What the files of this directory need."""
+
+from tests.support.helm import helm
+
+__all__ = ["helm"]

@@ -1,7 +1,7 @@
 """What each value of the chart changes: rows of a table, and a fault for each kind of bad value.
 
-A row is a setting, an object of what Helm renders (kind and name; None: the object must not be there), and a part of it: where it
-stands, and what stands there with the setting but not without.
+A row is a setting, an object of what Helm renders (kind and name), and a part of it: where it stands, and what stands
+there with the setting but not without.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MONITORED = {"metrics.serviceMonitor.enabled": True}
 
 @dataclass(frozen=True)
 class Row:
-    """``setting``: the value, and others that it needs (``beside``); ``base`` of them is rendered without it, to compare."""
+    """The value at ``path``, and others that it needs (``beside``); with these alone it is rendered to compare."""
 
     path: str
     value: Any
@@ -117,7 +117,7 @@ ROWS = (
         MONITOR,
         "spec.endpoints.0.scheme",
         "https",
-        **{"metrics__serviceMonitor__enabled": True},
+        metrics__serviceMonitor__enabled=True,
     ),
     row("metrics.serviceMonitor.enabled", True, MONITOR, "spec.endpoints.0.port", "metrics"),
     row(
@@ -126,7 +126,7 @@ ROWS = (
         MONITOR,
         "spec.endpoints.0.interval",
         "30s",
-        **{"metrics__serviceMonitor__enabled": True},
+        metrics__serviceMonitor__enabled=True,
     ),
     row(
         "metrics.serviceMonitor.labels",
@@ -134,7 +134,7 @@ ROWS = (
         MONITOR,
         "metadata.labels.release",
         "p",
-        **{"metrics__serviceMonitor__enabled": True},
+        metrics__serviceMonitor__enabled=True,
     ),
     row("metrics.rules.enabled", True, RULES, "spec.groups.0.name", "aitask-operator"),
     row(
@@ -143,10 +143,10 @@ ROWS = (
         RULES,
         "metadata.labels.release",
         "p",
-        **{"metrics__rules__enabled": True},
+        metrics__rules__enabled=True,
     ),
     row("networkPolicy.enabled", True, POLICY, "spec.policyTypes", ["Ingress"]),
-    row("networkPolicy.from", [], POLICY, "spec.ingress.0.from", ABSENT, **{"networkPolicy__enabled": True}),
+    row("networkPolicy.from", [], POLICY, "spec.ingress.0.from", ABSENT, networkPolicy__enabled=True),
     row("podDisruptionBudget.enabled", False, BUDGET, "", ABSENT, replicas=2),
     row("podDisruptionBudget.maxUnavailable", 2, BUDGET, "spec.maxUnavailable", 2, replicas=3),
     row("extraArgs", ["--zap-log-level=debug"], DEPLOYMENT, f"{CONTAINER}.args.4", "--zap-log-level=debug"),
@@ -198,6 +198,7 @@ BAD: tuple[tuple[dict[str, Any], str], ...] = (
     ({"config.providers.webhook": {"a": {"url": "https://me:secret@host/"}}}, "url"),
     ({"config.providers.webhook": {"a": {"url": "https://host/", "token": "x"}}}, "token"),
     ({"config.providers.slack": {}}, "slack"),
+    ({"config.providers.webhook": {"On Call": {"url": "https://host/"}}}, "On Call"),
     ({"resources": {"limits": {"cpu": "half"}}}, "cpu"),
     ({"probes.liveness": {"httpGet": {}}}, "httpGet"),
     ({"metrics.port": 443}, "port"),

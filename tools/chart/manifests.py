@@ -27,8 +27,12 @@ def kubectl() -> str:
     return shutil.which("kubectl") or str(binaries.resolve(["kubectl"], print)["kubectl"])
 
 
+@functools.cache
 def rendered(directory: Path) -> dict[Key, Manifest]:
-    """The objects of a directory with a kustomization. Raises CalledProcessError with kustomize's words."""
+    """The objects of a directory with a kustomization, to be copied before a change.
+
+    Raises CalledProcessError with kustomize's words.
+    """
     done = subprocess.run([kubectl(), "kustomize", str(directory)], capture_output=True, text=True, check=True)
     found = [one for one in yaml.load_all(done.stdout, yaml.CSafeLoader) if one]
     return {(one["kind"], one["metadata"]["name"]): one for one in found}

@@ -109,6 +109,14 @@ def test_the_objects_are_those_of_kustomize(helm: Path, case: str) -> None:
         assert chart[key] == one, key
 
 
+def test_what_an_administrator_applies_for_a_namespaced_release(helm: Path) -> None:
+    """As docs/chart.md has it: three templates of the chart are all that config/overlays/namespaced/cluster holds."""
+    only = ("crds", "guard", "rbac-cluster")
+    chart = rendered(helm, {"scope": "namespaced", "crds": {"keep": False}}, "aitask", only=only)
+    wanted = kustomized(ROOT / "config" / "overlays" / "namespaced" / "cluster")
+    assert {key: _bare(one) for key, one in chart.items()} == {key: _bare(one) for key, one in wanted.items()}
+
+
 def _bare(manifest: Manifest) -> Manifest:
     """Without Helm's labels, what keeps CRDs, and how the configuration is written."""
     found = copy.deepcopy(manifest)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
 import subprocess
-import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,13 +19,13 @@ from tests.life.site import MANAGER, SYSTEM, Site, task
 from tests.roles.aitask_lab import ROOT
 from tests.support.helm import CHART, NAME
 from tests.support.kinds import CONFIG_MAP, CRD, DEPLOYMENT
+from tests.support.released import released_tree
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.helm, pytest.mark.slow]
 
 AITASKS = "aitasks.aiops.example.com"
 CRDS = tuple(f"{plural}.aiops.example.com" for plural in ("aitasks", "aitaskbackups", "aitaskrestores"))
-OLDER = (ROOT / "releases" / "previous" / "commit").read_text().strip()
 # What Kubernetes and the operator make in the namespace, and the namespace itself: no release has them.
 OF_THE_NAMESPACE = (
     f"Namespace//{SYSTEM}",
@@ -201,10 +199,8 @@ def all_gone(site: Site) -> bool:
 
 def test_the_chart_takes_over_what_an_older_version_applied(site: Site, helm: Path) -> None:
     """0.1.0 had no chart: its manifests were applied. Nothing is made anew, tasks and the ledger of acts stay."""
-    older = site.directory / "older"
-    archive = subprocess.run(["git", "archive", OLDER, "config"], cwd=ROOT, capture_output=True, check=True).stdout
-    tarfile.open(fileobj=io.BytesIO(archive)).extractall(older, filter="data")
-    site.apply(site.kubectl("kustomize", str(older / "config" / "default")))
+    older = released_tree("config", site.directory / "older")
+    site.apply(site.kubectl("kustomize", str(older / "default")))
     smoke(site, "before")
     before, acts = identities(site), ledger(site)
     assert acts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +36,19 @@ Key = tuple[str, str]
 
 
 def template(
-    helm: Path, values: Mapping[str, Any], namespace: str = NAMESPACE, chart: Path = CHART
+    helm: Path, values: Mapping[str, Any], namespace: str = NAMESPACE, chart: Path = CHART, only: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """`helm template` of the operator's chart, or of another."""
+    """`helm template` of the operator's chart, or of another; ``only``: names of templates."""
     command = [helm, "template", NAME, chart, "-n", namespace, "--kube-version", _KUBE_VERSION, "-f", "-"]
+    command += [f"--show-only=templates/{name}.yaml" for name in only]
     return subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=False, timeout=120)
 
 
 def rendered(
-    helm: Path, values: Mapping[str, Any], namespace: str = NAMESPACE, chart: Path = CHART
+    helm: Path, values: Mapping[str, Any], namespace: str = NAMESPACE, chart: Path = CHART, only: Sequence[str] = ()
 ) -> dict[Key, Manifest]:
     """The objects of a release with these values."""
-    done = template(helm, values, namespace, chart)
+    done = template(helm, values, namespace, chart, only)
     assert done.returncode == 0, done.stderr
     found = [one for one in yaml.load_all(done.stdout, yaml.CSafeLoader) if one]
     keyed = {(one["kind"], one["metadata"]["name"]): one for one in found}

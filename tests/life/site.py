@@ -61,6 +61,7 @@ class Site:
         flags = [one for one in container["args"] if not one.startswith(_ADDRESSES)]
         [watched] = [one.get("value", "") for one in container["env"] if one["name"] == "WATCH_NAMESPACE"]
         directory = self.directory / f"operator-{len(self.operators)}"
+        directory.mkdir()
         account = self.cluster.service_account_kubeconfig(SYSTEM, pod["serviceAccountName"], directory / "kubeconfig")
         flags.append(f"--leader-election-namespace={SYSTEM}")  # a pod knows its own
         operator = start_operator(self.cluster, directory, account, *flags, label=LABEL, namespaces=watched)

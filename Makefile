@@ -103,7 +103,7 @@ e2e: venv collections cluster-build ## The image, built and run in a container; 
 	$(CONTENT_ENV) .venv/bin/pytest -m e2e tests/e2e $(ARGS)
 
 .PHONY: test-helm
-test-helm: venv collections cluster-build ## Charts as content, by the pinned Helm, which it builds (once, five minutes of CPU); not part of test
+test-helm: venv collections cluster-build ## The operator's chart, and charts as content, by the pinned Helm, built once (five minutes of CPU); not part of test
 	$(stage) 'charts, by a real Helm'
 	@$(TOOL) localcluster build helm
 	$(CONTENT_ENV) .venv/bin/pytest -m helm $(ARGS)
@@ -178,6 +178,10 @@ undeploy: venv ## Remove all that deploy applied, CRDs and so every AITask inclu
 	$(KUBECTL) kustomize $(OVERLAY) | $(KUBECTL) delete --ignore-not-found -f -
 
 ##@ Packages
+
+.PHONY: chart
+chart: venv ## Write the templates of charts/aitask-operator from config/, its version, and the table of its values in docs/chart.md
+	@$(TOOL) chart
 
 .PHONY: docker-build
 docker-build: venv ## Build the image IMG= with docker, podman or buildah (ARGS="--target runtime" is the base of other projects)

@@ -117,6 +117,14 @@ format: venv ## Bring the Python code into the common form
 behaviour-doc: venv ## Write docs/behaviour.md anew from the markers of the tests
 	$(PY) -m tests.behaviour.document
 
+.PHONY: reference
+reference: venv ## Write docs/reference.md anew from the CRDs, the flags and the metrics
+	@PYTHONPATH=src:tools $(PY) -m reference
+
+.PHONY: site
+site: venv ## Build the site of the documentation into build/site; a broken link fails it
+	@$(TOOL) docsite
+
 ##@ Measurements (not part of the tests)
 
 .PHONY: bench

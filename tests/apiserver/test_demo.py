@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from demo.cli import main
 from localcluster import Cluster
 from localcluster.processes import marked
 from tests.support.audit_log import entries
+from tests.support.documents import ROOT
+from tests.support.typist import Typist
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.apiserver
@@ -59,6 +62,8 @@ def test_the_demo_shows_the_main_job_done_by_the_operators_service_account_and_k
         pids = json.loads((directory / "demo/pids.json").read_text())
         assert {pids["keeper"], pids["operator"]} <= {identity.pid for identity in marked(directory)}
 
+        the_pages_are_true(cluster)
+
         monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
         monkeypatch.setenv("PATH", str(cluster.kubectl.parent), prepend=os.pathsep)
         assert main(["--directory", str(tmp_path / "other"), "--current", "--yes"]) == 1
@@ -66,6 +71,36 @@ def test_the_demo_shows_the_main_job_done_by_the_operators_service_account_and_k
     finally:
         Cluster.attach(directory).stop()
     assert marked(directory) == []
+
+
+def the_pages_are_true(cluster: Cluster) -> None:
+    """Whoever goes on from `make demo KEEP=1` as the pages say sees what they say."""
+    environment = {"KUBECONFIG": str(cluster.kubeconfig), "PATH": f"{cluster.kubectl.parent}:{os.environ['PATH']}"}
+    reader = Typist("docs/getting-started.md", ROOT, environment)
+    reader.skip("make demo KEEP=1")
+    reader.skip("export KUBECONFIG=")
+    reader.skip("export PATH=")
+    assert "worker-restart" in reader.type("kubectl get aitasks")
+    assert "Last Action" in reader.type("kubectl describe aitask worker-restart")
+    events = reader.upto("kubectl -n aiops-demo get events")
+    assert "aitask/web-notify" in events and "Breached" in events
+    reader.upto("kubectl -n aiops-demo wait deployment/shop --for=delete")
+    reader.skip("make cluster-down")
+    reader.done()
+
+    reader = Typist("docs/operations.md", ROOT, environment, "## Back up")
+    restore = yaml.safe_load(reader.upto("kubectl -n aiops-demo get aitaskrestore rehearsal"))
+    assert restore["spec"]["dryRun"]
+    reader.done()
+
+    shop = (
+        f"kubectl create namespace shop && kubectl -n shop apply -f {ROOT}/config/samples/aiops_v1_aitask_template.yaml"
+    )
+    subprocess.run(["bash", "-ec", shop], env=os.environ | environment, check=True)
+    reader = Typist("docs/backup.md", ROOT, environment, "# Backup and restore")
+    restore = yaml.safe_load(reader.upto("kubectl -n shop get atr after-upgrade"))
+    assert [result["name"] for result in restore["status"]["results"]] == ["shop"]
+    reader.done()
 
 
 def test_the_demo_fails_where_the_operator_does_nothing_and_leaves_nothing_running(

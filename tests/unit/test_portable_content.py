@@ -41,7 +41,8 @@ def tasks(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def content_files() -> list[Path]:
-    return sorted([*ROOT.glob("roles/*/tasks/**/*.yml"), *ROOT.glob("playbooks/*.yml")])
+    tasks = [*ROOT.glob("roles/*/tasks/**/*.yml"), *ROOT.glob("examples/*/roles/*/tasks/**/*.yml")]
+    return sorted([*tasks, *ROOT.glob("playbooks/*.yml")])
 
 
 @pytest.mark.parametrize("file", content_files(), ids=lambda file: str(file.relative_to(ROOT)))

@@ -11,9 +11,30 @@ from content_collections.wanted import CollectionsError
 
 ROOT = Path(__file__).parents[2]
 
+_DESCRIPTION = """\
+Installs the Ansible collections that requirements.yml pins: from Galaxy, else out of PyPI's `ansible` package, which is
+pinned by hash. The result is put in place whole or not at all. make collections calls it.
+"""
+
+_EPILOG = """\
+examples:
+  python -m content_collections
+  python -m content_collections --no-galaxy --into /opt/collections
+
+exit status:
+  0  they are there
+  1  neither source has them
+  2  wrong usage
+"""
+
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="content_collections", description=sys.modules["content_collections"].__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m content_collections",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--requirements", type=Path, default=ROOT / "requirements.yml", help="which collections")
     parser.add_argument(
         "--package",

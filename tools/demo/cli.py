@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -19,6 +20,27 @@ from demo.operator import ROOT, Operator
 from demo.story import TITLES, Story
 from demo.target import Target, current_cluster, own_cluster
 from demo.view import View
+
+_DESCRIPTION = """\
+Shows the operator at its main job on a real API server: a task is evaluated, breaches its threshold, and its Deployment
+is scaled; a second task restarts another. On the way out it removes what it made. make demo calls it.
+"""
+
+_EPILOG = """\
+examples:
+  python -m demo                     on a cluster of its own, which ends with it
+  python -m demo --keep              leaves cluster and operator up, and says how to look around
+  python -m demo --current           on the cluster of your kubeconfig, after asking
+
+environment, as make passes it on:
+  KEEP=1, CLUSTER=current, YES=1     the same as --keep, --current, --yes
+
+exit status:
+  0    the story was told to its end
+  1    it was not; the last line says why
+  2    wrong usage
+  130  interrupted
+"""
 
 CLUSTER = "a cluster"
 INSTALL = "CRD, RBAC and admission guard"
@@ -97,10 +119,12 @@ def _clean(target: Target | None, operator: Operator | None) -> None:
 
 def _explain(target: Target, operator: Operator, view: View) -> None:
     kubeconfig = f"export KUBECONFIG={os.path.relpath(target.kubectl.kubeconfig)}" if target.kubectl.kubeconfig else ""
+    found = shutil.which("kubectl")
     lines = [
         "",
         "Cluster and operator go on (the operator's token is refreshed). Look around:",
         kubeconfig,
+        "" if found else f"export PATH=$PATH:{Path(target.kubectl.program).parent}    # no kubectl is on your PATH",
         "kubectl get at -n aiops-demo -w",
         "kubectl describe at worker-restart -n aiops-demo",
         f"tail -f {os.path.relpath(operator.log)}",
@@ -115,8 +139,9 @@ def _parser() -> argparse.ArgumentParser:
     env = os.environ
     parser = argparse.ArgumentParser(
         prog="python -m demo",
-        description="Show the operator at its main job on a real API server. `make demo` calls this.",
-        epilog="environment, as make passes it on: KEEP=1, CLUSTER=current, YES=1",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--keep", action="store_true", default=env.get("KEEP", "") not in ("", "0"), help="leave it all up"

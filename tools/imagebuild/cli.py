@@ -17,6 +17,23 @@ from imagebuild.errors import ImageError
 ROOT = Path(__file__).parents[2]
 _ARCHIVE = ROOT / "build" / "image" / "operator.tar"
 
+_DESCRIPTION = """\
+Builds the operator image from the Dockerfile: with the container engine that is there, or, without engine and registry,
+with buildah on a base of Debian packages. make docker-build and make image-rootfs call it.
+"""
+
+_EPILOG = """\
+examples:
+  python -m imagebuild engine --tag registry.example.com/aitask-operator:0.1.0
+  python -m imagebuild engine --tag registry.example.com/ansible-operator:0.1.0 --target runtime --tool podman
+  python -m imagebuild rootfs --tag localhost/aitask-operator:dev
+
+exit status:
+  0  done
+  1  it failed, or a locked package has a known vulnerability
+  2  wrong usage
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
@@ -29,10 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m imagebuild", description=sys.modules["imagebuild"].__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m imagebuild",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     engine = _command(commands, _engine, "engine", "build with docker, podman or buildah, whichever is there")
-    engine.add_argument("--tool", default="", help="take this one")
+    engine.add_argument("--tool", default="", help="take this one, not the first that answers")
     engine.add_argument("--base", help="the image to build on (the Dockerfile names its own)")
     rootfs = _command(
         commands, _rootfs, "rootfs", "build with buildah on a base of Debian packages: no registry, no engine"

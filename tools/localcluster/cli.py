@@ -21,19 +21,25 @@ from localcluster.teardown import end_cluster, is_live
 _DESCRIPTION = """\
 A local Kubernetes cluster of real processes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and kwok,
 which makes a node and pods look alive. No container engine is needed. Everything listens on 127.0.0.1.
-
-  python -m localcluster up                  start it; the last line is the path of its kubeconfig
-  export KUBECONFIG=$(python -m localcluster up)
-  python -m localcluster down                end it and remove its files
 """
 
 _EPILOG = f"""\
+examples:
+  python -m localcluster up                  start it; the last line is the path of its kubeconfig
+  export KUBECONFIG=$(python -m localcluster up)
+  python -m localcluster sa-kubeconfig default robot /tmp/robot.kubeconfig
+  python -m localcluster down                end it and remove its files
+
 environment:
   AITASK_TOOLS_CACHE         where built programs are kept (now: {cache_directory()})
   KUBEBUILDER_ASSETS         a folder whose etcd, kube-apiserver and kubectl are preferred where their versions fit
   LOCALCLUSTER_START_SECONDS how long a start may take (120)
 
-exit codes: 0 done, or ready; 1 failed, or not ready; 2 wrong usage
+exit status:
+  0    done; of status: ready
+  1    it failed, the last line says why; of status: not ready
+  2    wrong usage
+  130  interrupted
 """
 
 
@@ -71,34 +77,43 @@ def _parser() -> argparse.ArgumentParser:
         help="the cluster's files (default: .cluster in the repository)",
     )
 
-    up = commands.add_parser("up", parents=[place], help="start a cluster in the background, or say that it runs")
+    up = _command(commands, "up", "start a cluster in the background, or say that it runs", place)
     up.add_argument("--no-kwok", action="store_true", help="no node, no scheduler: pods stay pending")
     up.add_argument("--no-audit", action="store_true", help="write no audit log")
     up.add_argument("--keep", action="store_true", help="leave logs, audit log and data when it ends")
     up.set_defaults(run=_up)
 
-    down = commands.add_parser("down", parents=[place], help="end the cluster, also a broken one")
+    down = _command(commands, "down", "end the cluster, also a broken one", place)
     down.add_argument("--keep", action="store_true", help="leave logs, audit log and data")
     down.set_defaults(run=_down)
 
-    status = commands.add_parser("status", parents=[place], help="components, pids, ports, versions; exit 0 iff ready")
+    status = _command(commands, "status", "components, pids, ports, versions; exit 0 iff ready", place)
     status.set_defaults(run=_status)
 
-    builder = commands.add_parser("build", help="build the pinned programs into the cache and print their paths")
+    builder = _command(commands, "build", "build the pinned programs into the cache and print their paths")
     names = f"some of: {', '.join(pins.PINS)} (default: those of a cluster)"
     builder.add_argument("names", nargs="*", metavar="NAME", help=names)
     builder.set_defaults(run=_build)
 
-    kubectl = commands.add_parser("kubectl-path", help="print a kubectl that fits, built if PATH has none")
+    kubectl = _command(commands, "kubectl-path", "print a kubectl that fits, built if PATH has none")
     kubectl.set_defaults(run=_kubectl_path)
 
-    account = commands.add_parser("sa-kubeconfig", parents=[place], help="write a kubeconfig for a ServiceAccount")
+    account = _command(commands, "sa-kubeconfig", "write a kubeconfig for a ServiceAccount", place)
     account.add_argument("namespace", metavar="NAMESPACE")
     account.add_argument("name", metavar="NAME")
     account.add_argument("path", type=Path, metavar="FILE", help="the kubeconfig; its token goes to FILE.token")
     account.add_argument("--expiration-seconds", type=int, default=3600, metavar="N", help="at least 600 (3600)")
     account.set_defaults(run=_service_account)
     return parser
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    text: str,
+    *parents: argparse.ArgumentParser,
+) -> argparse.ArgumentParser:
+    return commands.add_parser(name, parents=parents, help=text, description=f"{text[0].upper()}{text[1:]}.")
 
 
 def _up(options: argparse.Namespace) -> int:

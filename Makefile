@@ -70,7 +70,7 @@ lint: venv collections ## Python, YAML and Ansible style
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/yamllint --strict .
-	$(CONTENT_ENV) .venv/bin/ansible-lint
+	$(CONTENT_ENV) .venv/bin/ansible-lint roles playbooks molecule examples
 
 .PHONY: types
 types: venv ## mypy, strict
@@ -112,6 +112,10 @@ test-helm: venv collections cluster-build ## Charts as content, by the pinned He
 format: venv ## Bring the Python code into the common form
 	.venv/bin/ruff check --fix --select I
 	.venv/bin/ruff format
+
+.PHONY: role-docs
+role-docs: venv ## Write the README of each role anew from its argument_specs
+	@$(TOOL) role_docs
 
 .PHONY: behaviour-doc
 behaviour-doc: venv ## Write docs/behaviour.md anew from the markers of the tests

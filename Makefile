@@ -17,9 +17,11 @@ CONTAINER_TOOL ?=
 # A directory of manifests: config/default, or one of config/overlays.
 OVERLAY ?= config/default
 ARGS ?=
+# Scenarios of `make molecule`; all without a value.
+SCENARIO ?=
 # How often a test that failed is tried again; shown at the end, and two of a run at most (tests/support/second_try.py).
 RERUNS ?= 0
-export KEEP CLUSTER YES
+export KEEP CLUSTER YES MOLECULE_KUBECONFIG
 
 PY := .venv/bin/python
 TOOL := PYTHONPATH=tools $(PY) -m
@@ -82,6 +84,11 @@ contracts: venv ## Import contracts: which layer may import which
 	$(stage) 'import contracts'
 	.venv/bin/lint-imports --no-logo
 
+.PHONY: sanity
+sanity: venv collections ## ansible-test sanity over the shipped collection (needs PyPI; ARGS="--test NAME" chooses); not part of test
+	$(stage) 'collection sanity'
+	@$(TOOL) collection_sanity $(ARGS)
+
 .PHONY: test-unit
 test-unit: venv collections ## Tests that need no API server (ARGS="-k name" chooses)
 	$(stage) 'tests without an API server'
@@ -101,6 +108,11 @@ test-prometheus: venv collections cluster-build ## A task on a query of a real P
 e2e: venv collections cluster-build ## The image, built and run in a container; needs root and Debian packages (skipped with the reason without); not part of test
 	$(stage) 'the image in a container'
 	$(CONTENT_ENV) .venv/bin/pytest -m e2e tests/e2e $(ARGS)
+
+.PHONY: molecule
+molecule: venv collections cluster-build ## Molecule scenarios (SCENARIO="operator upgrade" chooses; MOLECULE_KUBECONFIG=file: on your cluster); not part of test
+	$(stage) 'Molecule scenarios'
+	@$(CONTENT_ENV) $(TOOL) scenarios $(SCENARIO)
 
 .PHONY: test-helm
 test-helm: venv collections cluster-build ## Charts as content, by the pinned Helm, which it builds (once, five minutes of CPU); not part of test

@@ -1,6 +1,6 @@
 """`python -m role_docs [--check]`: the README of each role, from its `meta/argument_specs.yml` and `defaults/main.yml`.
 
-`make role-docs` writes them. With --check nothing is written, and the exit status is 1 where one is not as it should be.
+`make role-docs` writes them. With --check nothing is written, and the exit status is 1 where one differs.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def test_a_step_that_fails_shows_what_there_is_and_fails_with_the_first_reason(t
     (tmp_path / "kubectl").chmod(0o755)
     (tmp_path / "log").write_text("the operator said so\n")
     (tmp_path / "step.yml").write_text(STEP)
-    given = {"common": str(ROOT / "molecule/common"), "molecule_log_file": str(tmp_path / "log")}
+    given = {"common": str(ROOT / "molecule/common/tasks"), "molecule_log_file": str(tmp_path / "log")}
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(tmp_path / "step.yml")]
     command += [word for name, value in given.items() for word in ("-e", f"{name}={value}")]
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "ANSIBLE_NOCOLOR": "1"}

@@ -55,7 +55,7 @@ def acts(scene: Scene, task: dict[str, Any], action: str) -> dict[str, Any]:
 
     def done(found: dict[str, Any]) -> bool:
         last = found.get("status", {}).get("lastAction", {})
-        return (last.get("action"), last.get("result")) == (action, "Succeeded")
+        return (last.get("type"), last.get("result")) == (action, "Succeeded")
 
     status: dict[str, Any] = scene.wait(done, f"{action} is done", task["metadata"]["name"])["status"]
     return status

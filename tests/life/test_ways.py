@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+import yaml
 
 from tests.behaviour.scene import AITASK
 from tests.life.site import MANAGER, SYSTEM, Site, task
@@ -77,7 +78,8 @@ class Chart:
         self._site, self._program, self._home = site, program, directory / "helm-home"
         self._next = shutil.copytree(CHART, directory / "chart")
         replace(self._next / "templates/crds.yaml", "    - ait\n", "    - ait\n    - tk\n")
-        replace(self._next / "Chart.yaml", "\nversion: ", "\nversion: 9.")
+        about = yaml.safe_load((CHART / "Chart.yaml").read_text())
+        (self._next / "Chart.yaml").write_text(yaml.safe_dump({**about, "version": "99.0.0"}))
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HELM_")}
@@ -125,6 +127,7 @@ def timed(what: str) -> Iterator[None]:
 
 def smoke(site: Site, phase: str) -> None:
     """What an installed operator does: tasks act, those of before are looked at anew, the guard says no."""
+    until(lambda: site.api.serves(AITASK), "the CRD is served", 180)
     operator, before = site.start(), site.api.list(AITASK, "shop")
     site.work("shop", (f"{phase}-adopted", f"{phase}-owned"))
     for one in before:

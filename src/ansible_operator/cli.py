@@ -27,19 +27,19 @@ exit status:
 
 _EXAMPLES = """\
 examples:
-  ansible-operator run --watches-file ./watches.yaml                  in a project of operator-sdk, with your kubeconfig
-  ansible-operator run --zap-encoder console --ansible-log-events everything
+  ansible-operator run --watches-file ./watches.yaml --zap-encoder console
   ansible-operator replay /tmp/ansible-operator/runner/GROUP/VERSION/KIND/NAMESPACE/NAME -vvv
-  ansible-operator run --help                                         all flags, and the variables that count
+  ansible-operator run --help            all flags, and the variables that count
 
 """
 
 _RUN = """\
-Watch objects and run the content that watches.yaml binds to them: a role, a playbook or a chart for each object, when
-it is made, edited or deleted, when somebody changes what it owns, and again after a while.
+Watch objects and run the content that watches.yaml binds to them: a role, a playbook or a
+chart for each object, when it is made, edited or deleted, when somebody changes what it
+owns, and again after a while.
 
-Values are read as in Go: durations are 1h30m or 500ms, addresses host:port or :port, and a flag of true or false is set
-by its bare name.
+Values are read as in Go: durations are 1h30m or 500ms, addresses host:port or :port, and a
+flag of true or false is set by its bare name.
 """
 
 _ENVIRONMENT = """\
@@ -48,19 +48,21 @@ environment:
   WATCH_NAMESPACE             namespaces to watch, separated by commas; empty: all
   OPERATOR_NAME               name of the lease, where --leader-election-id gives none
   MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>
-                              runs at once for one kind, in place of --max-concurrent-reconciles
+                              runs at once for one kind, instead of the flag
   ANSIBLE_VERBOSITY_<KIND>_<GROUP>
-                              number of v's for one kind, in place of --ansible-verbosity
+                              number of v's for one kind, instead of the flag
   ANSIBLE_ROLES_PATH, ANSIBLE_COLLECTIONS_PATH
                               search paths; the flags of these names go before them
-  ANSIBLE_GATHERING           explicit: plays gather no facts unless they say so, a second less for each run
+  ANSIBLE_GATHERING           explicit: no facts unless a play says so, a second less a run
   ANSIBLE_INVENTORY           an inventory in place of localhost alone
   ANSIBLE_DEBUG_LOGS          true: the whole output of each run goes to the log
-  Every variable reaches the runs. <KIND> and <GROUP> are in capitals, with _ for each dot: SHOP_STORES_EXAMPLE_COM.
+  Every variable reaches the runs. <KIND> and <GROUP> are in capitals, with _ for each dot:
+  SHOP_STORES_EXAMPLE_COM.
 
 files:
   <work-dir>/runner/<group>/<version>/<Kind>/<namespace>/<name>
-                              what the last runs for an object were given and printed; ansible-operator replay reads it
+                              what the last runs for an object were given, and printed;
+                              ansible-operator replay reads it
 
 """
 

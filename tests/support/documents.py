@@ -144,10 +144,10 @@ def anchors(text: str) -> set[str]:
 
 @cache
 def help_of(module: str, *command: str) -> str:
-    """What a program of ours prints for ``--help``, in wide lines."""
+    """What a program of ours prints for ``--help`` on a terminal of 100 columns."""
     done = subprocess.run(
         [sys.executable, "-m", module, *command, "--help"],
-        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tools'}", "COLUMNS": "200", "PATH": "/usr/bin:/bin"},
+        env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tools'}", "COLUMNS": "100", "PATH": "/usr/bin:/bin"},
         text=True,
         capture_output=True,
         check=True,

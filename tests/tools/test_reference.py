@@ -19,7 +19,7 @@ def test_bounds_defaults_and_lists_are_told() -> None:
                 "minLength": 1,
                 "maxLength": 9,
                 "pattern": "^a|b$",
-                "description": "Its\n name.",
+                "description": "Its\n name",
             },
             "size": {"type": "integer", "minimum": 0, "default": 3},
             "days": {"type": "array", "maxItems": 7, "items": {"type": "string", "enum": ["Mo", "Tu"]}},

@@ -21,6 +21,7 @@ SUBCOMMANDS = [
 def test_a_program_says_what_it_does_with_examples_and_its_exit_status(module: str) -> None:
     page = help_of(module)
     assert page.startswith("usage: ")
+    assert [line for line in page.splitlines() if len(line) > 100] == []
     assert re.search(r"^exit status:\n  0 ", page, re.MULTILINE)
     examples = re.findall(
         r"^  (\S.*?)(?:  .*)?$", page.partition("\nexamples:\n")[2].partition("\n\n")[0], re.MULTILINE

@@ -12,8 +12,9 @@ from content_collections.wanted import CollectionsError
 ROOT = Path(__file__).parents[2]
 
 _DESCRIPTION = """\
-Installs the Ansible collections that requirements.yml pins: from Galaxy, else out of PyPI's `ansible` package, which is
-pinned by hash. The result is put in place whole or not at all. make collections calls it.
+Installs the Ansible collections that requirements.yml pins: from Galaxy, else out of PyPI's
+`ansible` package, which is pinned by hash. The result is put in place whole or not at all.
+make collections calls it.
 """
 
 _EPILOG = """\

@@ -22,8 +22,9 @@ from demo.target import Target, current_cluster, own_cluster
 from demo.view import View
 
 _DESCRIPTION = """\
-Shows the operator at its main job on a real API server: a task is evaluated, breaches its threshold, and its Deployment
-is scaled; a second task restarts another. On the way out it removes what it made. make demo calls it.
+Shows the operator at its main job on a real API server: a task is evaluated, breaches its
+threshold, and its Deployment is scaled; a second task restarts another. On the way out it
+removes what it made. make demo calls it.
 """
 
 _EPILOG = """\

@@ -18,14 +18,15 @@ ROOT = Path(__file__).parents[2]
 _ARCHIVE = ROOT / "build" / "image" / "operator.tar"
 
 _DESCRIPTION = """\
-Builds the operator image from the Dockerfile: with the container engine that is there, or, without engine and registry,
-with buildah on a base of Debian packages. make docker-build and make image-rootfs call it.
+Builds the operator image from the Dockerfile: with the container engine that is there, or,
+without engine and registry, with buildah on a base of Debian packages.
+make docker-build and make image-rootfs call it.
 """
 
 _EPILOG = """\
 examples:
   python -m imagebuild engine --tag registry.example.com/aitask-operator:0.1.0
-  python -m imagebuild engine --tag registry.example.com/ansible-operator:0.1.0 --target runtime --tool podman
+  python -m imagebuild engine --tag localhost/ansible-operator:dev --target runtime --tool podman
   python -m imagebuild rootfs --tag localhost/aitask-operator:dev
 
 exit status:

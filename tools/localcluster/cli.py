@@ -19,8 +19,9 @@ from localcluster.status import status_report
 from localcluster.teardown import end_cluster, is_live
 
 _DESCRIPTION = """\
-A local Kubernetes cluster of real processes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and kwok,
-which makes a node and pods look alive. No container engine is needed. Everything listens on 127.0.0.1.
+A local Kubernetes cluster of real processes: etcd, kube-apiserver, kube-controller-manager,
+kube-scheduler, and kwok, which makes a node and pods look alive. No container engine is
+needed. Everything listens on 127.0.0.1.
 """
 
 _EPILOG = f"""\
@@ -31,8 +32,10 @@ examples:
   python -m localcluster down                end it and remove its files
 
 environment:
-  AITASK_TOOLS_CACHE         where built programs are kept (now: {cache_directory()})
-  KUBEBUILDER_ASSETS         a folder whose etcd, kube-apiserver and kubectl are preferred where their versions fit
+  AITASK_TOOLS_CACHE         where built programs are kept
+                             (now: {cache_directory()})
+  KUBEBUILDER_ASSETS         a folder whose etcd, kube-apiserver and kubectl are preferred,
+                             where their versions fit
   LOCALCLUSTER_START_SECONDS how long a start may take (120)
 
 exit status:

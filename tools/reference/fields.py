@@ -43,7 +43,8 @@ def rules(schema: Schema, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _kind(field: Schema, required: bool) -> str:
-    said = [_KINDS.get(field.get("format", ""), field.get("type", "any")), *_bounds(field)]
+    kind: str = _KINDS.get(field.get("format", "")) or field.get("type", "any")
+    said = [kind, *_bounds(field)]
     said += [f"of {_inner(field[part])}" for part in ("items", "additionalProperties") if _is_plain(field.get(part))]
     return ", ".join([*said, "**required**"] if required else said)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ _METRICS_HEAD = """
 
 Beside `process_…` and `python_…`. Those of AITask, and the alerts, are in [alerts.md](alerts.md).
 """
-_FLAG_KINDS = {
+_FLAG_KINDS: dict[Callable[[str], Any], str] = {
     flags.boolean: "true or false",
     flags.duration: "duration",
     flags.time_limit: "duration",

@@ -101,7 +101,8 @@ def test_samples_on_memory(scene: Scene) -> None:
 def test_samples_that_tell(scene: Scene, name: str, target: str) -> None:
     workload(scene, target, nodeSelector={"test.example.com/nowhere": "true"})
     acts(scene, sample(scene, name), "notify")
-    scene.until_events(("AITask", "ThresholdBreached"), ("Deployment", "ThresholdBreached"))
+    told = {("AITask", "ThresholdBreached"), ("Deployment", "ThresholdBreached")}
+    until(lambda: told <= set(scene.events()), f"{told} are told", scene.patience)
 
 
 def test_the_sample_with_a_query(scene: Scene, write_configuration: Configure) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.behaviour.scene import Scene
+from tests.behaviour.scene import AITASK, Scene
 from tests.roles.aitask_lab import ROOT, stamp
 from tests.roles.conftest import write_configuration
 from tests.support.api import conditions
@@ -40,6 +40,7 @@ def workload(scene: Scene, name: str, **pod: Any) -> None:
     [found] = [d for d in documents if (d["kind"], d["metadata"]["name"]) == ("Deployment", name)]
     found["metadata"].pop("namespace")
     found["spec"]["template"]["spec"] |= pod
+    found["spec"] |= {"progressDeadlineSeconds": 1} if pod else {}  # a rollout that goes on is no breach
     scene.apply(found)
     wanted = 0 if pod else found["spec"]["replicas"]
 
@@ -87,7 +88,8 @@ def test_samples_on_memory(scene: Scene) -> None:
     acts(scene, sample(scene, "aitask_restart"), "restart")
     template = scene.deployment("worker")["spec"]["template"]
     assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
-    scene.api.request("DELETE", DEPLOYMENT.path(scene.namespace, "worker"))
+    scene.api.delete(AITASK, "worker-restart", scene.namespace)
+    scene.api.delete(DEPLOYMENT, "worker", scene.namespace)
     scene.api.wait_gone(DEPLOYMENT, "worker", scene.namespace, scene.patience)
     workload(scene, "worker")
     acts(scene, sample(scene, "aitask_patch_resources"), "patchResources")
@@ -99,7 +101,8 @@ def test_samples_on_memory(scene: Scene) -> None:
 def test_samples_that_tell(scene: Scene, name: str, target: str) -> None:
     workload(scene, target, nodeSelector={"test.example.com/nowhere": "true"})
     acts(scene, sample(scene, name), "notify")
-    scene.until_events(("AITask", "ThresholdBreached"), ("Deployment", "ThresholdBreached"))
+    told = {("AITask", "ThresholdBreached"), ("Deployment", "ThresholdBreached")}
+    until(lambda: told <= set(scene.events()), f"{told} are told", scene.patience)
 
 
 def test_the_sample_with_a_query(scene: Scene, write_configuration: Configure) -> None:

@@ -69,8 +69,9 @@ def test_an_upgrade_keeps_tasks_and_nothing_acts_twice(
     site.stop(new)
     site.olm.unsubscribe(HOME)
     people_made = {f"ConfigMap {HOME}/aitask-operator-config", "RoleBinding shop/aitask-backup-store"}
+    work = {"Deployment shop/owned", f"Secret shop/{stored[1][0]['status']['storeName']}"}
     of_olm, of_the_operator = f"Operator /aitask-operator.{HOME}", f"Lease {HOME}/aitask-operator"
-    site.until_left(always_left(following) | people_made | {of_olm, of_the_operator})
+    site.until_left(always_left(following) | people_made | work | {of_olm, of_the_operator})
     assert [len(one) for one in stored] == [2, 1, 1]
     assert [site.api.list(kind, "shop") for kind in (AITASK, BACKUP, RESTORE)] == stored
     assert (site.operands("shop"), site.pods("shop")) == (operands, pods)

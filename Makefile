@@ -220,8 +220,16 @@ image-audit: venv ## Look the locked requirements of the image up in an advisory
 	@$(TOOL) imagebuild audit
 
 .PHONY: bundle
-bundle: ## The OLM bundle: not there yet, bundle/README.md says when
-	@cat bundle/README.md >&2; exit 1
+bundle: venv ## Write the OLM bundle (bundle/, bundle.Dockerfile) from config/manifests (IMG= names the operator's image, best by digest)
+	@$(TOOL) olmbundle bundle $(if $(filter-out file,$(origin IMG)),--image $(IMG)) $(ARGS)
+
+.PHONY: catalog
+catalog: venv ## Write the file-based catalog (catalog/): the last release, and the upgrade to this one
+	@$(TOOL) olmbundle catalog $(ARGS)
+
+.PHONY: bundle-validate
+bundle-validate: venv ## Have opm and operator-verify judge bundle and catalog (builds both once: some minutes); test does it too
+	@$(TOOL) olmbundle validate
 
 ##@ Cleaning
 

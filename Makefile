@@ -17,9 +17,11 @@ CONTAINER_TOOL ?=
 # A directory of manifests: config/default, or one of config/overlays.
 OVERLAY ?= config/default
 ARGS ?=
+# Scenarios of `make molecule`; all without a value.
+SCENARIO ?=
 # How often a test that failed is tried again; shown at the end, and two of a run at most (tests/support/second_try.py).
 RERUNS ?= 0
-export KEEP CLUSTER YES
+export KEEP CLUSTER YES MOLECULE_KUBECONFIG
 
 PY := .venv/bin/python
 TOOL := PYTHONPATH=tools $(PY) -m
@@ -70,7 +72,7 @@ lint: venv collections ## Python, YAML and Ansible style
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/yamllint --strict .
-	$(CONTENT_ENV) .venv/bin/ansible-lint
+	$(CONTENT_ENV) .venv/bin/ansible-lint roles playbooks molecule examples
 
 .PHONY: types
 types: venv ## mypy, strict
@@ -81,6 +83,11 @@ types: venv ## mypy, strict
 contracts: venv ## Import contracts: which layer may import which
 	$(stage) 'import contracts'
 	.venv/bin/lint-imports --no-logo
+
+.PHONY: sanity
+sanity: venv collections ## ansible-test sanity over the shipped collection (needs PyPI; ARGS="--test NAME" chooses); not part of test
+	$(stage) 'collection sanity'
+	@$(TOOL) collection_sanity $(ARGS)
 
 .PHONY: test-unit
 test-unit: venv collections ## Tests that need no API server (ARGS="-k name" chooses)
@@ -102,8 +109,13 @@ e2e: venv collections cluster-build ## The image, built and run in a container; 
 	$(stage) 'the image in a container'
 	$(CONTENT_ENV) .venv/bin/pytest -m e2e tests/e2e $(ARGS)
 
+.PHONY: molecule
+molecule: venv collections cluster-build ## Molecule scenarios (SCENARIO="operator upgrade" chooses; MOLECULE_KUBECONFIG=file: on your cluster); not part of test
+	$(stage) 'Molecule scenarios'
+	@$(CONTENT_ENV) $(TOOL) scenarios $(SCENARIO)
+
 .PHONY: test-helm
-test-helm: venv collections cluster-build ## Charts as content, by the pinned Helm, which it builds (once, five minutes of CPU); not part of test
+test-helm: venv collections cluster-build ## The operator's chart, and charts as content, by the pinned Helm, built once (five minutes of CPU); not part of test
 	$(stage) 'charts, by a real Helm'
 	@$(TOOL) localcluster build helm
 	$(CONTENT_ENV) .venv/bin/pytest -m helm $(ARGS)
@@ -112,6 +124,10 @@ test-helm: venv collections cluster-build ## Charts as content, by the pinned He
 format: venv ## Bring the Python code into the common form
 	.venv/bin/ruff check --fix --select I
 	.venv/bin/ruff format
+
+.PHONY: role-docs
+role-docs: venv ## Write the README of each role anew from its argument_specs
+	@$(TOOL) role_docs
 
 .PHONY: behaviour-doc
 behaviour-doc: venv ## Write docs/behaviour.md anew from the markers of the tests
@@ -187,6 +203,10 @@ undeploy: venv ## Remove all that deploy applied, CRDs and so every AITask inclu
 
 ##@ Packages
 
+.PHONY: chart
+chart: venv ## Write the templates of charts/aitask-operator from config/, its version, and the table of its values in docs/chart.md
+	@$(TOOL) chart
+
 .PHONY: docker-build
 docker-build: venv ## Build the image IMG= with docker, podman or buildah (ARGS="--target runtime" is the base of other projects)
 	@$(TOOL) imagebuild engine --tag $(IMG) --tool "$(CONTAINER_TOOL)" $(ARGS)
@@ -200,8 +220,16 @@ image-audit: venv ## Look the locked requirements of the image up in an advisory
 	@$(TOOL) imagebuild audit
 
 .PHONY: bundle
-bundle: ## The OLM bundle: not there yet, bundle/README.md says when
-	@cat bundle/README.md >&2; exit 1
+bundle: venv ## Write the OLM bundle (bundle/, bundle.Dockerfile) from config/manifests (IMG= names the operator's image, best by digest)
+	@$(TOOL) olmbundle bundle $(if $(filter-out file,$(origin IMG)),--image $(IMG)) $(ARGS)
+
+.PHONY: catalog
+catalog: venv ## Write the file-based catalog (catalog/): the last release, and the upgrade to this one
+	@$(TOOL) olmbundle catalog $(ARGS)
+
+.PHONY: bundle-validate
+bundle-validate: venv ## Have opm and operator-verify judge bundle and catalog (builds both once: some minutes); test does it too
+	@$(TOOL) olmbundle validate
 
 ##@ Cleaning
 

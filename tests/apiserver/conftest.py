@@ -1,18 +1,5 @@
 """What several files of this directory need."""
 
-from __future__ import annotations
+from tests.support.helm import helm
 
-from pathlib import Path
-
-import pytest
-
-from localcluster.build import built_path
-
-
-@pytest.fixture
-def helm() -> Path:
-    """The pinned Helm; without it what needs it is skipped."""
-    program = built_path("helm")
-    if not program.exists():
-        pytest.skip("helm is not built; make test-helm builds it first")
-    return program
+__all__ = ["helm"]

@@ -27,9 +27,9 @@ __all__ = ["begun", "installed", "space"]
 StartOperator = Callable[..., OperatorProcess]
 
 
-def write_project(directory: Path, label: str) -> Path:
+def write_project(directory: Path, label: str, root: Path = ROOT) -> Path:
     """The shipped watches.yaml, but for the time scale, the age of pods, and a label: others test on this cluster."""
-    watches = {watch["kind"]: watch for watch in yaml.safe_load((ROOT / "watches.yaml").read_text())}
+    watches = {watch["kind"]: watch for watch in yaml.safe_load((root / "watches.yaml").read_text())}
     # An act has its place in the ledger for half a minute: who is slow must not lose it before it is used.
     own = {"aitask_time_scale": SCALE, "aitask_min_pod_age_seconds": 10, "aitask_act_seconds": 300}
     watches["AITask"]["vars"] = own
@@ -37,22 +37,30 @@ def write_project(directory: Path, label: str) -> Path:
         watch["selector"] = {"matchLabels": {"test.example.com/operator": label}}
     directory.mkdir(parents=True)
     (directory / "watches.yaml").write_text(yaml.safe_dump(list(watches.values())))
-    (directory / "roles").symlink_to(ROOT / "roles")
+    (directory / "roles").symlink_to(root / "roles")
     return directory
 
 
 def start_operator(
-    cluster: Cluster, directory: Path, kubeconfig: Path, *flags: str, label: str, namespaces: str = ""
+    cluster: Cluster,
+    directory: Path,
+    kubeconfig: Path,
+    *flags: str,
+    label: str,
+    namespaces: str = "",
+    root: Path = ROOT,
+    **environment: str,
 ) -> OperatorProcess:
-    """An operator that looks at the tasks with that label."""
+    """An operator that looks at the tasks with that label. ``root``: the source tree it is of, runtime included."""
     project = directory / "project"
     if not project.exists():
-        write_project(project, label)
+        write_project(project, label, root)
+    runtime = {} if root == ROOT else {"PYTHONPATH": str(root / "src")}
     options = Options(
         kubeconfig=kubeconfig,
         work_dir=directory / "work",
         flags=flags,
-        environment={"WATCH_NAMESPACE": namespaces},
+        environment={"WATCH_NAMESPACE": namespaces, **runtime, **environment},
         path=(cluster.kubectl.parent,),
     )
     return OperatorProcess(project, options)

@@ -110,6 +110,18 @@ def test_two_processes_build_one_program_once_and_the_second_says_that_it_waits(
     assert len(go.builds) == 1
 
 
+def test_olm_comes_with_the_definitions_of_its_module(go: Go, tmp_path: Path) -> None:
+    go.set("MODULE", str(tmp_path / "module"))
+    with pytest.raises(BuildError):
+        build.ensure_built("olm", print)
+    assert not build.built_path("olm").exists()
+    source = tmp_path / "module" / "deploy" / "chart" / "crds" / "one.crd.yaml"
+    source.parent.mkdir(parents=True)
+    source.write_text("kind: CustomResourceDefinition\n")
+    path = build.ensure_built("olm", print)
+    assert build.definitions_path(path).read_text() == source.read_text()
+
+
 def test_kwok_comes_with_the_stages_of_its_module(go: Go, tmp_path: Path) -> None:
     stage = tmp_path / "module" / "kustomize" / "stage"
     for name in ("node/fast/node-initialize", "node/heartbeat/node-heartbeat", "pod/fast/pod-ready"):

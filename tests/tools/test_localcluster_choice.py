@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,9 +121,17 @@ def test_every_pin_is_a_tool_of_its_module() -> None:
         assert {pin.package, f"tool {pin.package}"} & {line.strip() for line in lines}, pin.name
 
 
-def test_helm_is_built_for_those_alone_who_ask_for_it() -> None:
-    assert set(PINS) - set(CLUSTER) == {"helm"}
+def test_helm_and_what_is_for_olm_are_built_for_those_alone_who_ask_for_them() -> None:
+    assert set(PINS) - set(CLUSTER) == {"helm", "opm", "operator-verify", "olm", "catalog"}
     assert PINS["helm"].ldflags.endswith(f"/internal/version.version={PINS['helm'].version}")
+
+
+def test_build_tags_are_flags_and_part_of_the_digest() -> None:
+    opm = PINS["opm"]
+    assert f"-tags={','.join(opm.tags)}" in opm.flags
+    assert "containers_image_openpgp" in opm.tags
+    assert opm.digest("linux/amd64") != replace(opm, tags=()).digest("linux/amd64")
+    assert not any(flag.startswith("-tags") for flag in PINS["etcd"].flags)
 
 
 def test_the_digest_changes_with_the_platform() -> None:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
 from ansible_operator import __version__
-
-ROOT = Path(__file__).parents[2]
-PREVIOUS = ROOT / "releases" / "previous"
-
-
-def git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+from tests.support.released import PREVIOUS, ROOT, git, released_commit
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,12 +20,7 @@ def released() -> None:
 
 @pytest.fixture(scope="module")
 def commit() -> str:
-    """The commit of the release, which a shallow clone may not have."""
-    text = (PREVIOUS / "commit").read_text().strip()
-    assert re.fullmatch(r"[0-9a-f]{40}", text)
-    if git("cat-file", "-e", f"{text}^{{commit}}").returncode and git("fetch", "--quiet", "--unshallow").returncode:
-        pytest.skip(f"commit {text} of the last release is not in this clone, and cannot be fetched")
-    return text
+    return released_commit()
 
 
 def test_the_copies_are_what_was_released(commit: str) -> None:

@@ -18,11 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from localcluster import stages
+from localcluster import definitions, stages
 from localcluster.errors import BuildError
 from localcluster.layout import cache_directory
 from localcluster.locks import wait_for_lock
-from localcluster.pins import BUILD_ENVIRONMENT, BUILD_FLAGS, PINS, Pin
+from localcluster.pins import BUILD_ENVIRONMENT, PINS, Pin
 from localcluster.toolchain import find_go
 
 Progress = Callable[[str], None]
@@ -57,8 +57,21 @@ def stages_path(kwok: Path) -> Path:
     return kwok.with_name(stages.FILE_NAME)
 
 
+def definitions_path(olm: Path) -> Path:
+    """OLM's own kinds, which it does not install itself; like kwok's stages."""
+    return olm.with_name(definitions.FILE_NAME)
+
+
+# What comes from the module of a program and lies beside it: the file, and who copies it there.
+_COMPANIONS: dict[str, tuple[str, Callable[[Path, Path], None]]] = {
+    "kwok": (stages.FILE_NAME, stages.copy_from_module),
+    "olm": (definitions.FILE_NAME, definitions.copy_from_module),
+}
+
+
 def _complete(target: Path) -> bool:
-    return target.exists() and (target.name != "kwok" or stages_path(target).exists())
+    companion = _COMPANIONS.get(target.name)
+    return target.exists() and (companion is None or target.with_name(companion[0]).exists())
 
 
 def _build(pin: Pin, target: Path, progress: Progress) -> None:
@@ -66,8 +79,9 @@ def _build(pin: Pin, target: Path, progress: Progress) -> None:
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         _compile(go, pin, temporary, progress)
-        if pin.name == "kwok":
-            stages.copy_from_module(_module_directory(go, pin), stages_path(target))
+        if companion := _COMPANIONS.get(pin.name):
+            name, copy = companion
+            copy(_module_directory(go, pin), target.with_name(name))
         temporary.chmod(0o755)
         temporary.rename(target)
     finally:
@@ -77,7 +91,7 @@ def _build(pin: Pin, target: Path, progress: Progress) -> None:
 def _compile(go: Path, pin: Pin, output: Path, progress: Progress) -> None:
     began = time.monotonic()
     progress(f"{pin.name} {pin.version}: building (once; minutes when nothing is cached)")
-    command = [str(go), "build", *BUILD_FLAGS, "-ldflags", pin.ldflags, "-o", str(output), pin.package]
+    command = [str(go), "build", *pin.flags, "-o", str(output), pin.package]
     process = subprocess.Popen(
         command, cwd=pin.directory, env={**os.environ, **BUILD_ENVIRONMENT}, stderr=subprocess.PIPE, text=True
     )

@@ -26,6 +26,8 @@ class Pin:
     folder: str
     module: str
     package: str
+    tags: tuple[str, ...] = ()
+    """Build tags, where it cannot be built without: what would need C libraries is left out by them."""
 
     @property
     def directory(self) -> Path:
@@ -47,16 +49,31 @@ class Pin:
         values = {"gitVersion": self.version, "gitMajor": major, "gitMinor": minor}
         return " ".join(["-s -w", *(f"-X k8s.io/component-base/version.{key}={val}" for key, val in values.items())])
 
+    @property
+    def flags(self) -> list[str]:
+        """What `go build` is given, but for the output."""
+        tags = [f"-tags={','.join(self.tags)}"] if self.tags else []
+        return [*BUILD_FLAGS, *tags, "-ldflags", self.ldflags]
+
     def digest(self, platform: str) -> str:
         """Names the folder of the built program: it changes with everything that changes the program."""
         parts = [(self.directory / name).read_bytes() for name in ("go.mod", "go.sum")]
-        settings = [*BUILD_FLAGS, self.ldflags, platform, *(f"{k}={v}" for k, v in sorted(BUILD_ENVIRONMENT.items()))]
+        settings = [*BUILD_FLAGS, *self.tags, self.ldflags, platform]
+        settings += [f"{k}={v}" for k, v in sorted(BUILD_ENVIRONMENT.items())]
         return hashlib.sha256(b"\0".join([*parts, *(text.encode() for text in settings)])).hexdigest()[:20]
 
 
 def _kubernetes(name: str) -> Pin:
     return Pin(name, "kube", "k8s.io/kubernetes", f"k8s.io/kubernetes/cmd/{name}")
 
+
+def _framework(name: str, folder: str, module: str, *tags: str) -> Pin:
+    return Pin(name, folder, f"{_FRAMEWORK}/{module}", f"{_FRAMEWORK}/{module}/cmd/{name}", tags)
+
+
+_FRAMEWORK = "github.com/operator-framework"
+# Signatures of images checked in Go, and no disks of images: opm only reads catalogs here.
+_WITHOUT_C = ("containers_image_openpgp", "exclude_graphdriver_btrfs", "exclude_graphdriver_devicemapper")
 
 PINS = {
     pin.name: pin
@@ -68,10 +85,20 @@ PINS = {
         _kubernetes("kubectl"),
         Pin("kwok", "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok"),
         Pin("helm", "helm", "helm.sh/helm/v3", "helm.sh/helm/v3/cmd/helm"),
+        _framework("opm", "opm", "operator-registry", *_WITHOUT_C),
+        _framework("operator-verify", "operator-verify", "api"),
+        _framework("olm", "olm", "operator-lifecycle-manager"),
+        _framework("catalog", "olm", "operator-lifecycle-manager"),
     )
 }
 
-CLUSTER = tuple(name for name in PINS if name != "helm")
+BUNDLE_CHECKS = ("opm", "operator-verify")
+"""What judges a bundle and a catalog."""
+
+LIFECYCLE_MANAGER = ("olm", "catalog")
+"""The two operators of OLM. They are served a catalog by opm."""
+
+CLUSTER = tuple(name for name in PINS if name not in ("helm", *BUNDLE_CHECKS, *LIFECYCLE_MANAGER))
 """The programs of a cluster. The others are built for those alone who ask for them by name."""
 
 

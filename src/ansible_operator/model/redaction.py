@@ -5,7 +5,8 @@ results, in standard output, in messages. A text of any size takes linear time: 
 for each position, however many secrets are known.
 
 Bounded: of one secret 16 KiB are known (what follows is hidden up to the next blank), of all together ``MAX_KNOWN``
-characters. A run that reads more shows nothing any more, rather than something that was not looked at.
+characters. A run that reads more shows nothing any more, rather than something that was not looked at. Records of Helm
+releases, of which a run of a chart reads hundreds, are known by their beginning.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from ansible_operator.model import release_records
 from ansible_operator.model.credentials import SENSITIVE_KEY, without_credentials
 from ansible_operator.model.secret_data import DATA_FIELDS, belongs_to_secret, names_secret_data, secret_values
 
@@ -46,6 +48,7 @@ class Redactor:
         self._lengths: list[int] = []
         self._long: dict[str, list[str]] = {}
         self._added: set[int] = set()
+        self._beginnings: set[str] = set()
         self._known = 0
 
     @property
@@ -63,7 +66,9 @@ class Redactor:
         if hash(secret) in self._added or self.overflowed:
             return
         self._added.add(hash(secret))
-        for form in _forms(secret):
+        beginnings = release_records.beginnings(secret)
+        self._beginnings.update(beginnings)
+        for form in beginnings or _forms(secret):
             if len(form) >= MIN_LENGTH and form.lower() not in _EVERYDAY:
                 self._remember(form)
 
@@ -125,7 +130,9 @@ class Redactor:
         """The number of characters at ``position`` that are a secret, or the beginning of a long one."""
         bucket = self._long.get(text[position : position + _LONG])
         if bucket is not None:
-            return _longest(bucket, text, position)
+            length = _longest(bucket, text, position)
+            record = text[position : position + length] in self._beginnings
+            return release_records.end(text, position) - position if record else length
         for length in self._lengths:
             if text[position : position + length] in self._short[length]:
                 return length

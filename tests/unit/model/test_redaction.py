@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
+import random
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -266,3 +268,29 @@ def test_the_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None
     small = unit * (20_000 // len(unit))
     once = min(seconds(redactor, small) for _ in range(3))
     assert seconds(redactor, small * 16) < 80 * max(once, 0.001)
+
+
+def release_record(number: int) -> str:
+    """As Helm keeps a release in a Secret's `data`."""
+    manifest = random.Random(number).randbytes(9000).hex()
+    content = json.dumps({"name": f"r{number}", "version": number, "manifest": manifest})
+    return encoded(base64.b64encode(gzip.compress(content.encode())).decode())
+
+
+def test_hundreds_of_release_records_are_known_and_hidden_to_their_end() -> None:
+    """Each has more than ten kilobytes: known in every form, 130 were all that there was room for."""
+    records = [release_record(number) for number in range(1000)]
+    redactor = knowing("hunter22")
+    for record in records:
+        redactor.learn(secret_object(base64.b64decode(record).decode()))
+    assert not redactor.overflowed
+    for record in (records[0], records[-1]):
+        for shown in (record, base64.b64decode(record).decode()):
+            assert len(shown) > 10_000
+            assert redactor.text(f'{{"release":"{shown}","type":1}} hunter22') == '{"release":"***","type":1} ***'
+
+
+def test_what_begins_like_a_record_and_is_short_is_a_secret_like_others() -> None:
+    short = base64.b64encode(gzip.compress(b"hunter2")).decode()
+    redactor = knowing(short)
+    assert redactor.text(f"{short} {encoded(short)} {quote(short, safe='')}") == "*** *** ***"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import yaml
-from aitask_rules.config import SECRET, Config, ConfigError, Provider, parse_config, read_config
+from aitask_rules.config import CREDENTIALS, Config, ConfigError, Provider, parse_config, read_config
 from aitask_rules.providers import NOTHING, bearer_token, find_provider, query_url
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +33,7 @@ def test_nothing_said_means_the_defaults(text: str | None) -> None:
 
 def test_everything_said_is_read() -> None:
     text = providers(url="https://prom:9090/prefix/", secretRef={"key": "token"}, caBundle=CA) + "requireGuard: false\n"
-    expected = Provider("https://prom:9090/prefix", SECRET, "token", CA, frozenset({"shop"}))
+    expected = Provider("https://prom:9090/prefix", CREDENTIALS, "token", CA, frozenset({"shop"}))
     assert parse_config(text) == Config(require_guard=False, prometheus={"main": expected}, webhook={})
     assert parse_config(providers("webhook", secretRef={"name": "own", "key": "a"})).webhook["main"].secret == "own"
 
@@ -141,7 +141,7 @@ def test_a_configmap_that_is_not_there_or_empty_means_the_defaults(result: dict[
 
 def test_whom_to_ask_is_known_only_from_a_good_file() -> None:
     good = {"resources": [{"data": {"config.yaml": providers(secretRef={"key": "k"})}}]}
-    found = {"url": "https://prom:9090", "secret": SECRET, "key": "k", "ca": ""}
+    found = {"url": "https://prom:9090", "secret": CREDENTIALS, "key": "k", "ca": ""}
     assert find_provider(good, "prometheus", "main", "shop") == found
     assert find_provider(good, "prometheus", "main", "bank") == NOTHING
     assert find_provider({"resources": [{"data": {"config.yaml": "x"}}]}, "prometheus", "main", "shop") == NOTHING

@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 module: k8s_event
 short_description: Tell of something by a Kubernetes Event
 version_added: "0.1.0"
-author: The ansible-operator authors
+author: The ansible-operator authors (!UNKNOWN)
 description:
   - Writes a core/v1 Event about an object, as C(kubectl describe) and C(kubectl get events) show it.
   - An Event that is there under the same name and with the same reason is not made again, its count rises.

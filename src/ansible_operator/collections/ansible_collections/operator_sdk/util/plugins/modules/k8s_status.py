@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 module: k8s_status
 short_description: Write the status of a Kubernetes object
 version_added: "0.1.0"
-author: The ansible-operator authors
+author: The ansible-operator authors (!UNKNOWN)
 description:
   - Writes fields and conditions into the status of an object, through its status subresource.
   - Meant for content that implements the controller of that object; set C(manageStatus) to false in C(watches.yaml)

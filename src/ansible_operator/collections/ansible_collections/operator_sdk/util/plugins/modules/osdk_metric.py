@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 module: osdk_metric
 short_description: Report a metric to the operator
 version_added: "0.1.0"
-author: The ansible-operator authors
+author: The ansible-operator authors (!UNKNOWN)
 description:
   - Counts, sets or observes a value that the operator shows among its own Prometheus metrics.
   - A metric is made by its first report. It keeps its type, and the names of its labels, as long as the operator lives.

@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 module: requeue_after
 short_description: Ask for the next run of this object
 version_added: "0.1.0"
-author: The ansible-operator authors
+author: The ansible-operator authors (!UNKNOWN)
 description:
   - Tells the operator when to run the content for this object again. The play goes on to its end; the time counts
     from there.

@@ -66,12 +66,17 @@ PINS = {
         _kubernetes("kube-controller-manager"),
         _kubernetes("kube-scheduler"),
         _kubernetes("kubectl"),
+        _kubernetes("kubelet"),
+        _kubernetes("kube-proxy"),
         Pin("kwok", "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok"),
         Pin("helm", "helm", "helm.sh/helm/v3", "helm.sh/helm/v3/cmd/helm"),
     )
 }
 
-CLUSTER = tuple(name for name in PINS if name != "helm")
+NODE = ("kubelet", "kube-proxy")
+"""What a real node runs."""
+
+CLUSTER = tuple(name for name in PINS if name not in ("helm", *NODE))
 """The programs of a cluster. The others are built for those alone who ask for them by name."""
 
 

@@ -1,5 +1,5 @@
-"""The image of the session, built as `make image-rootfs` builds it, and a real node. Without root or the packages all is
-skipped, with the reason."""
+"""The image of the session, built as `make image-rootfs` builds it, and a real node. Without root or the packages all
+is skipped, with the reason."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def current(built: Built) -> Release:
 
 @pytest.fixture(scope="session")
 def previous(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Release:
-    """The release before this one, by the record in releases/previous. Its image is built once: a commit does not change."""
+    """The release before this one, by the record in releases/previous. Its image is built once, and kept."""
     commit = (ROOT / "releases" / "previous" / "commit").read_text().strip()
     tree, archive = tmp_path_factory.mktemp("previous"), _directory() / f"previous-{commit}.tar"
     packed = subprocess.run(["git", "-C", str(ROOT), "archive", commit], capture_output=True, check=False)

@@ -15,7 +15,7 @@ from tests.support.audit_log import entries
 from tests.support.kinds import DEPLOYMENT, LEASE, NAMESPACE
 from tests.support.waiting import until
 
-SECONDS = 300.0
+SECONDS = 180.0
 """For whatever a pod has to start for."""
 _LABELS = "control-plane=controller-manager,app.kubernetes.io/name=aitask-operator"
 
@@ -168,7 +168,7 @@ class Site:
         """Wait until a task that is new is evaluated: whatever has happened before, the operator is at work."""
         self.space(namespace)
         self.task(namespace, action="notify", targetDeployment="absent")
-        self.evaluated(namespace)
+        self.api.wait(AITASK, "t", namespace, lambda task: task.get("status", {}).get("lastExecutionTime"), "", SECONDS)
 
 
 def is_ready(pod: dict[str, Any]) -> bool:

@@ -1,10 +1,11 @@
-"""A rolling upgrade by image, from the last release to what is here: two replicas, one leads, and tasks act all the while."""
+"""A rolling upgrade by image, from the last release to what is here: two replicas, and tasks that act meanwhile."""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import pairwise
 
 import pytest
@@ -117,8 +118,6 @@ def known(site: Site, namespace: str, name: str) -> str | None:
 
 
 def time_of(act: Act) -> float:
-    from datetime import datetime
-
     return datetime.fromisoformat(act.time).timestamp()
 
 

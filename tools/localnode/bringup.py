@@ -25,28 +25,29 @@ _POLL_SECONDS = 0.1
 _IN_A_MOUNT_NAMESPACE = ("unshare", "--mount", "--propagation=private", "sh", "-ec")
 
 
-def bring_up(layout: Layout, state: daemons.State, progress: Callable[[str], None]) -> Cluster:
-    """Returns the control plane when the node is Ready. NodeError or ClusterError otherwise."""
-    programs = binaries.resolve(pins.NODE, progress)
-    network.create()
-    cgroups.create()
-    start = Cluster.start if state.owner else Cluster.start_in_background
-    cluster = start(layout.cluster, kwok=False, address=network.HOST_ADDRESS, progress=progress)
-    up = _BringUp(layout, state, progress)
-    up.containerd()
-    images.load_pause(layout)
-    up.kubelet_and_proxy(programs)
-    up.wait_ready(cluster)
-    return cluster
-
-
 @dataclass
-class _BringUp:
+class BringUp:
+    """Of one node: `running` has its processes by name."""
+
     layout: Layout
     state: daemons.State
     progress: Callable[[str], None]
     began: float = field(default_factory=time.monotonic)
-    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    running: dict[str, daemons.Child] = field(default_factory=dict)
+
+    def run(self) -> Cluster:
+        """Returns the control plane when the node is Ready. NodeError or ClusterError otherwise."""
+        programs = binaries.resolve(pins.NODE, self.progress)
+        network.create()
+        cgroups.create()
+        start = Cluster.start if self.state.owner else Cluster.start_in_background
+        cluster = start(self.layout.cluster, kwok=False, address=network.HOST_ADDRESS, progress=self.progress)
+        self.began = time.monotonic()
+        self.containerd()
+        images.load_pause(self.layout)
+        self.kubelet_and_proxy(programs)
+        self.wait_ready(cluster)
+        return cluster
 
     def containerd(self) -> None:
         config = self.layout.config / "containerd.toml"

@@ -18,6 +18,9 @@ _GRACE_SECONDS = 3.0
 _TAIL_LINES = 15
 
 
+Child = subprocess.Popen[bytes]
+
+
 @dataclass
 class State:
     """Who started the node (None: it runs until somebody ends it), and its processes by name."""
@@ -44,7 +47,7 @@ def read_state(path: Path) -> State | None:
         return None
 
 
-def start(layout: Layout, state: State, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+def start(layout: Layout, state: State, name: str, command: list[str]) -> Child:
     """Start it in a session of its own, marked, and note it down."""
     environment = {**os.environ, MARK: str(layout.directory)}
     environment.pop("KUBECONFIG", None)  # each is told its own

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -32,8 +32,9 @@ Progress = Callable[[str], None]
 class Node:
     """A node that runs, and its control plane. Made by `start` or `attach`."""
 
-    def __init__(self, layout: Layout, cluster: Cluster) -> None:
+    def __init__(self, layout: Layout, cluster: Cluster, children: Sequence[daemons.Child] = ()) -> None:
         self._layout = layout
+        self._children = children
         self.cluster = cluster
 
     @classmethod
@@ -49,9 +50,10 @@ class Node:
         with _alone(layout):
             _end_abandoned(layout, progress)
             layout.create()
+            state = daemons.State(None if background else identify(os.getpid()))
+            up = bringup.BringUp(layout, state, progress)
             try:
-                state = daemons.State(None if background else identify(os.getpid()))
-                return cls(layout, bringup.bring_up(layout, state, progress))
+                return cls(layout, up.run(), [*up.running.values()])
             except BaseException:
                 end(layout, keep=True)
                 raise
@@ -78,6 +80,8 @@ class Node:
         """End everything and remove all that was made."""
         self.cluster.stop()
         end(self._layout)
+        for child in self._children:
+            child.wait()  # it has ended; Popen warns of a child that nobody has waited for
 
     def __enter__(self) -> Self:
         return self

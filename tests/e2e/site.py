@@ -10,7 +10,7 @@ from typing import Any
 
 from localcluster import Cluster
 from tests.behaviour.scene import AITASK, ALWAYS, POD
-from tests.support.api import Api, Refused
+from tests.support.api import Api, Refused, conditions
 from tests.support.audit_log import entries
 from tests.support.kinds import DEPLOYMENT, LEASE, NAMESPACE
 from tests.support.waiting import until
@@ -90,6 +90,12 @@ class Site:
         statuses: list[dict[str, Any]] = ((found or {}).get("status") or {}).get("containerStatuses") or [{}]
         return statuses[0]
 
+    def ended(self, pod: str) -> str:
+        """Why the operator's container ended last; empty where it has not."""
+        found = self.container(pod)
+        states = [found.get(name, {}).get("terminated") or {} for name in ("state", "lastState")]
+        return next((one["reason"] for one in states if one), "")
+
     # --- what it works on ---
 
     def space(self, name: str) -> None:
@@ -168,7 +174,7 @@ class Site:
         """Wait until a task that is new is evaluated: whatever has happened before, the operator is at work."""
         self.space(namespace)
         self.task(namespace, action="notify", targetDeployment="absent")
-        self.api.wait(AITASK, "t", namespace, lambda task: task.get("status", {}).get("lastExecutionTime"), "", SECONDS)
+        self.api.wait(AITASK, "t", namespace, conditions, "it is evaluated", SECONDS)
 
 
 def is_ready(pod: dict[str, Any]) -> bool:

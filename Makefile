@@ -14,6 +14,8 @@ PYTHON ?=
 IMG ?= example.com/aitask-operator:latest
 # docker, podman or buildah; without a value the first of them that answers.
 CONTAINER_TOOL ?=
+# An image in an archive (OCI or docker), for node-load and kind-load.
+IMAGE ?= build/image/operator.tar
 # A directory of manifests: config/default, or one of config/overlays.
 OVERLAY ?= config/default
 ARGS ?=
@@ -98,9 +100,10 @@ test-prometheus: venv collections cluster-build ## A task on a query of a real P
 	$(CONTENT_ENV) .venv/bin/pytest -m prometheus tests/roles $(ARGS)
 
 .PHONY: e2e
-e2e: venv collections cluster-build ## The image, built and run in a container; needs root and Debian packages (skipped with the reason without); not part of test
-	$(stage) 'the image in a container'
-	$(CONTENT_ENV) .venv/bin/pytest -m e2e tests/e2e $(ARGS)
+e2e: venv collections cluster-build ## The image in containers, `make deploy` and an upgrade on a real node; needs root and .ci/packages (skipped with the reason without); not part of test
+	$(stage) 'the image in containers and on a real node'
+	@if [ "$$(id -u)" = 0 ]; then $(TOOL) localcluster build kubelet kube-proxy; fi
+	$(CONTENT_ENV) .venv/bin/pytest -m e2e tests/e2e --durations=0 --durations-min=1 $(ARGS)
 
 .PHONY: test-helm
 test-helm: venv collections cluster-build ## Charts as content, by the pinned Helm, which it builds (once, five minutes of CPU); not part of test
@@ -152,6 +155,24 @@ cluster-down: venv ## End it, and what `make demo KEEP=1` left up
 .PHONY: cluster-status
 cluster-status: venv ## Say what runs and where
 	@$(TOOL) localcluster status
+
+##@ Real node (containerd and kubelet on this machine, as root; the packages are in .ci/packages)
+
+.PHONY: node-up
+node-up: venv ## Start a control plane and a real node; prints the path of the kubeconfig
+	@$(TOOL) localnode up
+
+.PHONY: node-load
+node-load: venv ## Bring an image to it: IMAGE=build/image/operator.tar, which make image-rootfs writes
+	@$(TOOL) localnode load $(IMAGE)
+
+.PHONY: node-down
+node-down: venv ## End both, and remove all that was made
+	@$(TOOL) localnode down
+
+.PHONY: node-status
+node-status: venv ## Say what runs
+	@$(TOOL) localnode status
 
 ##@ The operator on the cluster of your current kubeconfig (KUBECONFIG=.cluster/kubeconfig for the local one)
 

@@ -19,6 +19,7 @@ IMAGE ?= build/image/operator.tar
 # A directory of manifests: config/default, or one of config/overlays.
 OVERLAY ?= config/default
 ARGS ?=
+KIND_ARGS ?=
 # How often a test that failed is tried again; shown at the end, and two of a run at most (tests/support/second_try.py).
 RERUNS ?= 0
 export KEEP CLUSTER YES
@@ -173,6 +174,20 @@ node-down: venv ## End both, and remove all that was made
 .PHONY: node-status
 node-status: venv ## Say what runs
 	@$(TOOL) localnode status
+
+##@ kind, with docker or podman (CONTAINER_TOOL=; KIND_ARGS="--image NODE_IMAGE --config FILE")
+
+.PHONY: kind-up
+kind-up: venv ## Make a kind cluster; it becomes the current context of your kubeconfig
+	@$(TOOL) kindcluster --tool "$(CONTAINER_TOOL)" up $(KIND_ARGS)
+
+.PHONY: kind-load
+kind-load: venv ## Bring the image IMG= of the engine to it (IMAGE=build/image/operator.tar: that of an archive)
+	@$(TOOL) kindcluster --tool "$(CONTAINER_TOOL)" load $(if $(filter command line environment,$(origin IMAGE)),$(IMAGE),$(IMG))
+
+.PHONY: kind-down
+kind-down: venv ## Remove it
+	@$(TOOL) kindcluster --tool "$(CONTAINER_TOOL)" down
 
 ##@ The operator on the cluster of your current kubeconfig (KUBECONFIG=.cluster/kubeconfig for the local one)
 

@@ -70,13 +70,14 @@ PINS = {
         _kubernetes("kube-proxy"),
         Pin("kwok", "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok"),
         Pin("helm", "helm", "helm.sh/helm/v3", "helm.sh/helm/v3/cmd/helm"),
+        Pin("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind"),
     )
 }
 
 NODE = ("kubelet", "kube-proxy")
 """What a real node runs."""
 
-CLUSTER = tuple(name for name in PINS if name not in ("helm", *NODE))
+CLUSTER = tuple(name for name in PINS if name not in ("helm", "kind", *NODE))
 """The programs of a cluster. The others are built for those alone who ask for them by name."""
 
 

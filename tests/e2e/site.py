@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tests.support.waiting import until
 
 SECONDS = 180.0
 """For whatever a pod has to start for."""
+LAST_ACTION, _TIME = "aiops.example.com/last-action", "aiops.example.com/last-action-time"
 _LABELS = "control-plane=controller-manager,app.kubernetes.io/name=aitask-operator"
 
 
@@ -186,27 +187,28 @@ def is_ready(pod: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Act:
-    """A change of a Deployment's replicas that the API server let through: by which pod, with which id, to what."""
+    """A change of a Deployment's replicas that the API server let through: by which pod, to what, and when it was
+    decided."""
 
     pod: str
     target: str
     id: str
     replicas: int
-    time: str
+    decided: datetime
 
 
 def acts(log: Path, account: str, since: int = 0) -> list[Act]:
     """In the order of the audit log."""
     found = []
-    for entry in entries(log, since, "aiops.example.com/last-action"):
+    for entry in entries(log, since, LAST_ACTION):
         body, subject = entry.get("requestObject") or {}, entry["objectRef"]
         ours = entry["user"]["username"] == account and subject.get("resource") == "deployments"
         if not ours or "dryRun" in entry["requestURI"] or entry["responseStatus"]["code"] >= 300:
             continue
-        identity = body.get("metadata", {}).get("annotations", {}).get("aiops.example.com/last-action")
-        if identity and "replicas" in body.get("spec", {}):
-            target = f"{subject['namespace']}/{subject['name']}"
-            found.append(Act(pod_of(entry), target, identity, body["spec"]["replicas"], entry["stageTimestamp"]))
+        notes = body.get("metadata", {}).get("annotations", {})
+        if LAST_ACTION in notes and "replicas" in body.get("spec", {}):
+            target, decided = f"{subject['namespace']}/{subject['name']}", datetime.fromisoformat(notes[_TIME])
+            found.append(Act(pod_of(entry), target, notes[LAST_ACTION], body["spec"]["replicas"], decided))
     return found
 
 
@@ -214,8 +216,3 @@ def pod_of(entry: dict[str, Any]) -> str:
     """The pod whose token a request was made with."""
     [name] = entry["user"].get("extra", {}).get("authentication.kubernetes.io/pod-name", [""])
     return str(name)
-
-
-def document(value: Any) -> str:
-    """For a message."""
-    return json.dumps(value, indent=2)

@@ -46,8 +46,10 @@ def test_smoke(site: Site, check: smoke.Check) -> None:
 
 
 def test_restart_of_the_api_server(site: Site) -> None:
-    """Killed and started again on its data: the pod stays, and goes on. It may be started anew, where the server was away
-    for longer than a leader may go without it."""
+    """Killed and started again on its data: the pod stays, and goes on.
+
+    Its container may be started anew, where the server was away for longer than a leader may go without it.
+    """
     pod = site.pod()
     [server] = [one for one in processes_with(f"{MARK}={site.cluster.directory}") if "/kube-apiserver" in one.command]
     command = Path(f"/proc/{server.pid}/cmdline").read_text().split("\0")[:-1]

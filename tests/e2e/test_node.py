@@ -27,17 +27,12 @@ def site(node: Node, current: Release) -> Iterator[Site]:
     site = Site(node.cluster, PAUSE)
     node.load(current.archive)
     before = site.objects()
-    until(lambda: _deployed(site, current), "make deploy", SECONDS)
+    make(node.cluster, "deploy", current.tree, image=current.image)
     site.settled()
     yield site
     site.clear()
     make(node.cluster, "undeploy", current.tree)
     until(lambda: not site.objects() - before, "make undeploy leaves nothing", SECONDS)
-
-
-def _deployed(site: Site, release: Release) -> bool:
-    make(site.cluster, "deploy", release.tree, image=release.image)
-    return True
 
 
 @pytest.mark.parametrize("check", smoke.CHECKS, ids=smoke.name)

@@ -150,12 +150,17 @@ class Site:
         full = {"targetDeployment": "web", "action": "scale-up", "intervalSeconds": 10, **ALWAYS, **spec}
         full["policy"] = {"cooldownSeconds": 3600, **spec.get("policy", {})}
         body = AITASK.object(name, namespace, spec=full)
-        until(lambda: self._accepted(body), "the kind and the guard are served", SECONDS)
+        refusals: list[Refused] = []
+        try:
+            until(lambda: self._accepted(body, refusals), "the kind and the guard are served", SECONDS)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {refusals[-1]}") from None
 
-    def _accepted(self, body: dict[str, Any]) -> bool:
+    def _accepted(self, body: dict[str, Any], refusals: list[Refused]) -> bool:
         try:
             self.api.create(AITASK, body)
-        except Refused:
+        except Refused as error:
+            refusals.append(error)
             return False
         return True
 

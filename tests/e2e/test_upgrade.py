@@ -73,7 +73,7 @@ def load(site: Site) -> None:
     for name in NAMES:
         site.workload(NAMESPACE, name)
         scale = {"maxReplicas": MOST}
-        policy = {"cooldownSeconds": COOLDOWN, "maxActionsPerHour": 100, "maxIneffectiveActions": 100}
+        policy = {"cooldownSeconds": COOLDOWN, "maxActionsPerHour": 60, "maxIneffectiveActions": 20}
         site.task(NAMESPACE, name, targetDeployment=name, scale=scale, policy=policy)
 
 

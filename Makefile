@@ -14,11 +14,14 @@ PYTHON ?=
 IMG ?= example.com/aitask-operator:latest
 # docker, podman or buildah; without a value the first of them that answers.
 CONTAINER_TOOL ?=
+# An image in an archive (OCI or docker), for node-load and kind-load.
+IMAGE ?= build/image/operator.tar
 # A directory of manifests: config/default, or one of config/overlays.
 OVERLAY ?= config/default
 ARGS ?=
 # Scenarios of `make molecule`; all without a value.
 SCENARIO ?=
+KIND_ARGS ?=
 # How often a test that failed is tried again; shown at the end, and two of a run at most (tests/support/second_try.py).
 RERUNS ?= 0
 export KEEP CLUSTER YES MOLECULE_KUBECONFIG
@@ -105,9 +108,10 @@ test-prometheus: venv collections cluster-build ## A task on a query of a real P
 	$(CONTENT_ENV) .venv/bin/pytest -m prometheus tests/roles $(ARGS)
 
 .PHONY: e2e
-e2e: venv collections cluster-build ## The image, built and run in a container; needs root and Debian packages (skipped with the reason without); not part of test
-	$(stage) 'the image in a container'
-	$(CONTENT_ENV) .venv/bin/pytest -m e2e tests/e2e $(ARGS)
+e2e: venv collections cluster-build ## The image in containers, `make deploy` and an upgrade on a real node; needs root and .ci/packages (skipped with the reason without); not part of test
+	$(stage) 'the image in containers and on a real node'
+	@if [ "$$(id -u)" = 0 ]; then $(TOOL) localcluster build kubelet kube-proxy; fi
+	$(CONTENT_ENV) .venv/bin/pytest -m e2e tests/e2e --durations=0 --durations-min=1 $(ARGS)
 
 .PHONY: molecule
 molecule: venv collections cluster-build ## Molecule scenarios (SCENARIO="operator upgrade" chooses; MOLECULE_KUBECONFIG=file: on your cluster); not part of test
@@ -176,6 +180,38 @@ cluster-down: venv ## End it, and what `make demo KEEP=1` left up
 .PHONY: cluster-status
 cluster-status: venv ## Say what runs and where
 	@$(TOOL) localcluster status
+
+##@ Real node (containerd and kubelet on this machine, as root; the packages are in .ci/packages)
+
+.PHONY: node-up
+node-up: venv ## Start a control plane and a real node; prints the path of the kubeconfig
+	@$(TOOL) localnode up
+
+.PHONY: node-load
+node-load: venv ## Bring an image to it: IMAGE=build/image/operator.tar, which make image-rootfs writes
+	@$(TOOL) localnode load $(IMAGE)
+
+.PHONY: node-down
+node-down: venv ## End both, and remove all that was made
+	@$(TOOL) localnode down
+
+.PHONY: node-status
+node-status: venv ## Say what runs
+	@$(TOOL) localnode status
+
+##@ kind, with docker or podman (CONTAINER_TOOL=; KIND_ARGS="--image NODE_IMAGE --config FILE")
+
+.PHONY: kind-up
+kind-up: venv ## Make a kind cluster; it becomes the current context of your kubeconfig
+	@$(TOOL) kindcluster --tool "$(CONTAINER_TOOL)" up $(KIND_ARGS)
+
+.PHONY: kind-load
+kind-load: venv ## Bring the image IMG= of the engine to it (IMAGE=build/image/operator.tar: that of an archive)
+	@$(TOOL) kindcluster --tool "$(CONTAINER_TOOL)" load $(if $(filter command line environment,$(origin IMAGE)),$(IMAGE),$(IMG))
+
+.PHONY: kind-down
+kind-down: venv ## Remove it
+	@$(TOOL) kindcluster --tool "$(CONTAINER_TOOL)" down
 
 ##@ The operator on the cluster of your current kubeconfig (KUBECONFIG=.cluster/kubeconfig for the local one)
 

@@ -1,9 +1,11 @@
-"""The image of the session, built as `make image-rootfs` builds it. Without root or the packages all is skipped."""
+"""The image of the session, built as `make image-rootfs` builds it, and a real node. Without root or the packages all
+is skipped, with the reason."""
 
 from __future__ import annotations
 
 import base64
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,20 +21,24 @@ from imagebuild.engines import Build, build_command
 from localcluster import Cluster
 from localcluster.layout import cache_directory
 from localcluster.ports import free_port
+from localnode import Node
+from localnode.requirements import why_not
 from tests.e2e.containers import Container, Store, missing
 
 ROOT = Path(__file__).parents[2]
 PROJECT = Path(__file__).parent / "project"
-OPERATOR, RUNTIME, DERIVED = (f"localhost/e2e-{name}:1" for name in ("operator", "runtime", "project"))
+UPGRADE = Path(__file__).parent / "upgrade"
+OPERATOR, PREVIOUS, RUNTIME, DERIVED = (
+    f"localhost/e2e-{name}:1" for name in ("operator", "previous", "runtime", "project")
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    reason = missing()
-    if reason is None:
-        return
+    reasons = {"e2e": missing(), "node": missing() or why_not()}
     for item in items:
-        if item.get_closest_marker("e2e"):
-            item.add_marker(pytest.mark.skip(reason=reason))
+        for name, reason in reasons.items():
+            if reason is not None and item.get_closest_marker(name):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Built:
     """The operator's image and the base of other projects, in a store."""
 
     store: Store
+    archive: Path
     image: Image
     log: str
 
@@ -47,25 +54,72 @@ class Built:
 @pytest.fixture(scope="session")
 def built() -> Built:
     """Kept in the cache, or where E2E_STORE says: what did not change is not built again by the next session."""
-    directory = Path(os.environ.get("E2E_STORE") or cache_directory() / "e2e")
+    directory = _directory()
     store, archive = Store(directory), directory / "operator.tar"
-    log = _build(store, "rootfs", "--tag", OPERATOR, "--archive", str(archive))
-    store.call(*build_command("buildah", Build(ROOT, RUNTIME, "runtime", base.TAG)))
-    return Built(store, read_image(archive), log)
+    log = _build(store, ROOT, OPERATOR, archive)
+    return Built(store, archive, read_image(archive), log)
 
 
-def _build(store: Store, *arguments: str) -> str:
-    command = [sys.executable, "-m", "imagebuild", *arguments]
-    environment = {**store.environment, "PYTHONPATH": str(ROOT / "tools")}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="session")
+def runtime(built: Built) -> str:
+    """The base of other projects."""
+    built.store.call(*build_command("buildah", Build(ROOT, RUNTIME, "runtime", base.TAG)))
+    return RUNTIME
+
+
+def _directory() -> Path:
+    return Path(os.environ.get("E2E_STORE") or cache_directory() / "e2e")
+
+
+def _build(store: Store, tree: Path, tag: str, archive: Path) -> str:
+    command = [sys.executable, "-m", "imagebuild", "rootfs", "--tag", tag, "--archive", str(archive)]
+    environment = {**store.environment, "PYTHONPATH": str(tree / "tools")}
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
 
+@dataclass(frozen=True)
+class Release:
+    """A tree with its manifests, and the archive of the image that was built from it."""
+
+    tree: Path
+    image: str
+    archive: Path
+
+
 @pytest.fixture(scope="session")
-def derived(built: Built) -> str:
+def current(built: Built) -> Release:
+    """What is here."""
+    return Release(ROOT, OPERATOR, built.archive)
+
+
+@pytest.fixture(scope="session")
+def previous(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """The release before this one, by the record in releases/previous. Its image is built once, and kept."""
+    commit = (ROOT / "releases" / "previous" / "commit").read_text().strip()
+    tree, archive = tmp_path_factory.mktemp("previous"), _directory() / f"previous-{commit}.tar"
+    packed = subprocess.run(["git", "-C", str(ROOT), "archive", commit], capture_output=True, check=False)
+    if packed.returncode != 0:
+        pytest.skip(f"the last release cannot be built: {packed.stderr.decode().strip()} (a shallow clone?)")
+    subprocess.run(["tar", "-x", "-C", str(tree)], input=packed.stdout, check=True)
+    shutil.copytree(UPGRADE, tree / UPGRADE.relative_to(ROOT), dirs_exist_ok=True)
+    if not archive.exists():
+        _build(built.store, tree, PREVIOUS, archive)
+    return Release(tree, PREVIOUS, archive)
+
+
+@pytest.fixture(scope="session")
+def node() -> Iterator[Node]:
+    """A node with a control plane of its own."""
+    with Node.start() as node:
+        yield node
+
+
+@pytest.fixture(scope="session")
+def derived(built: Built, runtime: str) -> str:
     """A project with the Dockerfile that operator-sdk made, as it stands; only the name behind FROM means our base."""
-    command = ["buildah", "build", "--from", RUNTIME, "--isolation=chroot", "--network=host", "--tag", DERIVED]
+    command = ["buildah", "build", "--from", runtime, "--isolation=chroot", "--network=host", "--tag", DERIVED]
     built.store.call(*command, str(PROJECT))
     return DERIVED
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.e2e.conftest import OPERATOR, RUNTIME, Built
+from tests.e2e.conftest import OPERATOR, Built
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -22,8 +22,8 @@ def test_it_is_small_and_tells_its_layers(built: Built) -> None:
     assert "pip-audit: " in built.log
 
 
-def test_it_has_the_configuration_of_the_go_operators_image(built: Built) -> None:
-    config = built.store.inspect(RUNTIME)
+def test_it_has_the_configuration_of_the_go_operators_image(built: Built, runtime: str) -> None:
+    config = built.store.inspect(runtime)
     assert config["User"] == "1001"
     assert config["WorkingDir"] == "/opt/ansible"
     assert config["Entrypoint"] == [
@@ -66,11 +66,11 @@ def test_any_user_of_group_0_may_use_it_and_write_only_the_work_volume(built: Bu
     assert "config file = /etc/ansible/ansible.cfg" in said
 
 
-def test_a_writable_home_belongs_to_its_group(built: Built) -> None:
+def test_a_writable_home_belongs_to_its_group(built: Built, runtime: str) -> None:
     """An image of a project is built on it by user 1001; a pod without a read-only root has any user."""
     script = "cd; umask 0; touch a .ansible/a .ansible/tmp/a .ansible/collections/ansible_collections/a; stat -c %g a"
     for user in ("1001:0", "12345:0"):
-        inside = ("--rm", f"--user={user}", "--network=none", "--entrypoint=sh", RUNTIME, "-ec", script)
+        inside = ("--rm", f"--user={user}", "--network=none", "--entrypoint=sh", runtime, "-ec", script)
         assert built.store.call("podman", "run", *inside).stdout == "0\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,19 +40,19 @@ def source_date() -> int:
     return int(text)
 
 
-def find_engine(wanted: str = "") -> str:
+def find_engine(wanted: str = "", engines: Sequence[str] = ENGINES) -> str:
     """The one that is asked for, else the first that answers: a docker client without its daemon builds nothing.
 
     Raises ImageError with the reason of each where there is none.
     """
     reasons = []
-    for engine in [wanted] if wanted else ENGINES:
+    for engine in [wanted] if wanted else engines:
         reason = _why_not(engine)
         if reason is None:
             return engine
         reasons.append(f"{engine}: {reason}")
-    cure = "Install docker, podman or buildah; without a registry: make image-rootfs"
-    raise ImageError(f"no container engine to build with ({'; '.join(reasons)}). {cure}")
+    cure = f"Install {', '.join(engines[:-1])} or {engines[-1]}; an image without a registry: make image-rootfs"
+    raise ImageError(f"no container engine ({'; '.join(reasons)}). {cure}")
 
 
 def _why_not(engine: str) -> str | None:

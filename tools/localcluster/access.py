@@ -15,14 +15,18 @@ import yaml
 from localcluster.api import Api
 from localcluster.errors import ApiError, ClusterError
 from localcluster.layout import Layout, write_private
+from localcluster.spec import REAL_NODE
 
-# Name of the token file's owner -> user and groups. The two components are also put in system:masters: they start while
-# the API server is still writing the RBAC rules that they would need, and give up rather than wait.
+# Name of the token file's owner -> user and group. The components of the control plane are also put in system:masters:
+# they start while the API server is still writing the RBAC rules that they would need, and give up rather than wait.
 _USERS = {
     "admin": ("localcluster-admin", "system:masters"),
     "kube-controller-manager": ("system:kube-controller-manager", "system:masters"),
     "kube-scheduler": ("system:kube-scheduler", "system:masters"),
     "kwok": ("system:kwok", "system:masters"),
+    # Of a real node, with the rights of one.
+    "kubelet": (f"system:node:{REAL_NODE}", "system:nodes"),
+    "kube-proxy": ("system:kube-proxy", ""),
 }
 
 

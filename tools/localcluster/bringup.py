@@ -46,23 +46,28 @@ class BringUp:
         self._children.launch(components.etcd(layout))
         self._wait({"etcd": partial(self._healthy, "etcd")})
         etcd_port = self._children["etcd"].ports[0]
-        self._children.launch(components.api_server(layout, etcd_port, audit=self._spec.audit))
+        self._children.launch(self._api_server(etcd_port))
         self._wait({"port of kube-apiserver": self._server_listens})
-        server = f"https://127.0.0.1:{self._children['kube-apiserver'].ports[0]}"
+        server = f"https://{self._spec.address}:{self._children['kube-apiserver'].ports[0]}"
         write_kubeconfigs(layout, server)
         self._launch_clients()
         self._wait(self._conditions(Api(server, layout.ca_file, token_file(layout, "admin").read_text())))
         return server
 
+    def _api_server(self, etcd_port: int) -> components.Component:
+        return components.api_server(self._layout, etcd_port, audit=self._spec.audit, address=self._spec.address)
+
     def _launch_clients(self) -> None:
         self._children.launch(components.controller_manager(self._layout))
-        if self._spec.kwok:
+        if self._spec.scheduler:
             self._children.launch(components.scheduler(self._layout))
+        if self._spec.kwok:
             self._children.launch(components.kwok(self._layout, Path(self._spec.stages)))
 
     def _conditions(self, api: Api) -> dict[str, Callable[[], bool]]:
         names = ["kube-apiserver", "kube-controller-manager"]
-        names += ["kube-scheduler", "kwok"] if self._spec.kwok else []
+        names += ["kube-scheduler"] if self._spec.scheduler else []
+        names += ["kwok"] if self._spec.kwok else []
         conditions: dict[str, Callable[[], bool]] = {name: partial(self._healthy, name) for name in names}
         conditions["ServiceAccount default"] = partial(api.succeeds, _DEFAULT_ACCOUNT)
         if self._spec.kwok:
@@ -75,7 +80,7 @@ class BringUp:
 
     def _server_listens(self) -> bool:
         try:
-            socket.create_connection(("127.0.0.1", self._children["kube-apiserver"].ports[0]), timeout=1).close()
+            socket.create_connection((self._spec.address, self._children["kube-apiserver"].ports[0]), timeout=1).close()
         except OSError:
             return False
         return True

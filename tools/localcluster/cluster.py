@@ -16,8 +16,9 @@ from typing import Self
 from localcluster import access
 from localcluster.api import Api
 from localcluster.errors import NotRunningError
-from localcluster.launch import Supervisor, end_supervisor, launch
+from localcluster.launch import Options, Supervisor, end_supervisor, launch
 from localcluster.layout import Layout
+from localcluster.spec import LOOPBACK
 from localcluster.state import Phase, State, read_state
 from localcluster.teardown import end_cluster, is_live
 
@@ -40,14 +41,16 @@ class Cluster:
         progress: Callable[[str], None] = print,
         audit: bool = True,
         keep: bool = False,
+        address: str = LOOPBACK,
     ) -> Self:
         """Start a cluster in `directory` and return when it is ready. It ends with this process, however that ends.
 
         kwok      a scheduler, kwok and one node: pods get scheduled and become ready; without it they stay pending
         audit     write `audit_log`
         keep      leave the files (logs, audit log, data) where they are when it ends
+        address   where the API server listens; another than loopback is for a real node (tools/localnode), without kwok
         """
-        return cls._launch(directory, kwok=kwok, audit=audit, keep=keep, detached=False, progress=progress)
+        return cls._launch(directory, Options(kwok, audit, keep, address), detached=False, progress=progress)
 
     @classmethod
     def start_in_background(
@@ -58,23 +61,15 @@ class Cluster:
         progress: Callable[[str], None] = print,
         audit: bool = True,
         keep: bool = False,
+        address: str = LOOPBACK,
     ) -> Self:
         """Like `start`, but it outlives this process: `Cluster.attach(directory).stop()` ends it."""
-        return cls._launch(directory, kwok=kwok, audit=audit, keep=keep, detached=True, progress=progress)
+        return cls._launch(directory, Options(kwok, audit, keep, address), detached=True, progress=progress)
 
     @classmethod
-    def _launch(
-        cls,
-        directory: Path,
-        *,
-        kwok: bool,
-        audit: bool,
-        keep: bool,
-        detached: bool,
-        progress: Callable[[str], None],
-    ) -> Self:
+    def _launch(cls, directory: Path, options: Options, *, detached: bool, progress: Callable[[str], None]) -> Self:
         layout = Layout(directory.resolve())
-        process = launch(layout, kwok=kwok, audit=audit, keep=keep, detached=detached, progress=progress)
+        process = launch(layout, options, detached=detached, progress=progress)
         if detached:
             process.wait()  # what was started has forked off the supervisor and ended
         return cls(layout, _ready_state(layout), None if detached else process)

@@ -1,6 +1,7 @@
 """The command line of each component, and how to tell that it is up. Pure: starts nothing, opens nothing.
 
-Everything listens on 127.0.0.1 only, on ports that are given from outside.
+Everything listens on 127.0.0.1 only, on ports that are given from outside; the API server on another address where a
+real node is to join.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from localcluster.access import token_table
 from localcluster.layout import Layout
 from localcluster.pki import PkiFiles
+from localcluster.spec import LOOPBACK
 
 SERVICE_RANGE = "10.96.0.0/16"
 SERVICE_IP = "10.96.0.1"  # of the Service `kubernetes`: the first of the range
@@ -49,25 +51,23 @@ def etcd(layout: Layout) -> Component:
     return Component("etcd", 2, arguments, lambda ports: f"http://127.0.0.1:{ports[0]}/health")
 
 
-def api_server(layout: Layout, etcd_port: int, *, audit: bool) -> Component:
+def api_server(layout: Layout, etcd_port: int, *, audit: bool, address: str = LOOPBACK) -> Component:
     pki = PkiFiles(layout.pki)
 
     def arguments(ports: Sequence[int]) -> list[str]:
         result = [
             f"--etcd-servers=http://127.0.0.1:{etcd_port}",
             f"--secure-port={ports[0]}",
-            "--bind-address=127.0.0.1",
-            # Said, or it looks for the default route's address and fails on a machine without one; and then not put
-            # into the endpoints of the Service `kubernetes`, where loopback is not allowed.
-            "--advertise-address=127.0.0.1",
-            "--endpoint-reconciler-type=none",
+            f"--bind-address={address}",
+            # Said, or it looks for the default route's address and fails on a machine without one.
+            f"--advertise-address={address}",
+            *(_real_node(pki) if address != LOOPBACK else _NO_REAL_NODE),
             *_serving(pki),
             f"--client-ca-file={pki.ca}",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={pki.service_account_public_key}",
             f"--service-account-signing-key-file={pki.service_account_key}",
             f"--token-auth-file={token_table(layout)}",
-            "--authorization-mode=RBAC",
             f"--service-cluster-ip-range={SERVICE_RANGE}",
             "--allow-privileged=true",
             "--profiling=false",
@@ -80,7 +80,21 @@ def api_server(layout: Layout, etcd_port: int, *, audit: bool) -> Component:
             result += ["--audit-log-maxsize=1000000"]
         return result
 
-    return Component("kube-apiserver", 1, arguments, lambda ports: f"https://127.0.0.1:{ports[0]}/readyz")
+    return Component("kube-apiserver", 1, arguments, lambda ports: f"https://{address}:{ports[0]}/readyz")
+
+
+# Loopback is not allowed in the endpoints of the Service `kubernetes`.
+_NO_REAL_NODE = ("--endpoint-reconciler-type=none", "--authorization-mode=RBAC")
+
+
+def _real_node(pki: PkiFiles) -> tuple[str, ...]:
+    return (
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        f"--kubelet-client-certificate={pki.kubelet_client_certificate}",
+        f"--kubelet-client-key={pki.kubelet_client_key}",
+        "--kubelet-preferred-address-types=InternalIP",
+    )
 
 
 def controller_manager(layout: Layout) -> Component:

@@ -6,6 +6,7 @@ keys, tokens, policy. From then on the supervisor is on its own.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import select
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +40,20 @@ _REPORT_GRACE_SECONDS = 20.0
 _EXIT_SECONDS = 10.0
 
 
-def launch(layout: Layout, *, kwok: bool, audit: bool, keep: bool, detached: bool, progress: Progress) -> Supervisor:
+@dataclass(frozen=True)
+class Options:
+    """See `Cluster.start`."""
+
+    kwok: bool
+    audit: bool
+    keep: bool
+    address: str
+
+
+def launch(layout: Layout, options: Options, *, detached: bool, progress: Progress) -> Supervisor:
     """Returns when the cluster is ready. StartError otherwise; the logs are then still in the directory."""
-    programs = binaries.resolve(spec.programs_needed(kwok=kwok), progress)
+    real_node = options.address != spec.LOOPBACK
+    programs = binaries.resolve(spec.programs_needed(kwok=options.kwok, real_node=real_node), progress)
     layout.directory.mkdir(parents=True, exist_ok=True)
     lock = try_lock(layout.lock)
     if lock is None:
@@ -48,7 +61,7 @@ def launch(layout: Layout, *, kwok: bool, audit: bool, keep: bool, detached: boo
     try:
         if ended := end_processes(layout):
             progress(f"ended {ended} processes that a dead cluster had left in {layout.directory}")
-        _prepare(layout, _spec(programs, kwok=kwok, audit=audit, keep=keep))
+        _prepare(layout, _spec(programs, options))
         process = _spawn(layout, lock, detached=detached)
     finally:
         os.close(lock)  # the supervisor has inherited it and holds it from here on
@@ -76,21 +89,21 @@ def end_supervisor(process: Supervisor) -> None:
         process.stdin.close()
 
 
-def _spec(programs: dict[str, Path], *, kwok: bool, audit: bool, keep: bool) -> spec.Spec:
+def _spec(programs: dict[str, Path], options: Options) -> spec.Spec:
     text = os.environ.get(START_SECONDS_VARIABLE, "")
     try:
         seconds = float(text) if text else _DEFAULT_START_SECONDS
     except ValueError:
         raise StartError(f"{START_SECONDS_VARIABLE} must be a number of seconds, not {text!r}") from None
-    stages = str(build.stages_path(programs["kwok"])) if kwok else ""
+    stages = str(build.stages_path(programs["kwok"])) if options.kwok else ""
     names = {name: str(path) for name, path in programs.items()}
-    return spec.Spec(programs=names, kwok=kwok, audit=audit, keep=keep, stages=stages, start_seconds=seconds)
+    return spec.Spec(programs=names, stages=stages, start_seconds=seconds, **dataclasses.asdict(options))
 
 
 def _prepare(layout: Layout, options: spec.Spec) -> None:
     layout.remove_all()
     layout.create()
-    pki.create_pki(layout.pki, components.SERVICE_IP)
+    pki.create_pki(layout.pki, components.SERVICE_IP, options.address)
     create_tokens(layout)
     write_private(components.audit_policy_file(layout), yaml.safe_dump(audit_policy(), sort_keys=False))
     if options.audit:

@@ -83,8 +83,11 @@ PINS = {
         _kubernetes("kube-controller-manager"),
         _kubernetes("kube-scheduler"),
         _kubernetes("kubectl"),
+        _kubernetes("kubelet"),
+        _kubernetes("kube-proxy"),
         Pin("kwok", "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok"),
         Pin("helm", "helm", "helm.sh/helm/v3", "helm.sh/helm/v3/cmd/helm"),
+        Pin("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind"),
         _framework("opm", "opm", "operator-registry", *_WITHOUT_C),
         _framework("operator-verify", "operator-verify", "api"),
         _framework("olm", "olm", "operator-lifecycle-manager"),
@@ -98,7 +101,10 @@ BUNDLE_CHECKS = ("opm", "operator-verify")
 LIFECYCLE_MANAGER = ("olm", "catalog")
 """The two operators of OLM. They are served a catalog by opm."""
 
-CLUSTER = tuple(name for name in PINS if name not in ("helm", *BUNDLE_CHECKS, *LIFECYCLE_MANAGER))
+NODE = ("kubelet", "kube-proxy")
+"""What a real node runs."""
+
+CLUSTER = tuple(name for name in PINS if name not in ("helm", "kind", *NODE, *BUNDLE_CHECKS, *LIFECYCLE_MANAGER))
 """The programs of a cluster. The others are built for those alone who ask for them by name."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,15 @@ class PkiFiles:
         return self.directory / "serving.key"
 
     @property
+    def kubelet_client_certificate(self) -> Path:
+        """What the API server shows a kubelet, for logs and exec."""
+        return self.directory / "kubelet-client.crt"
+
+    @property
+    def kubelet_client_key(self) -> Path:
+        return self.directory / "kubelet-client.key"
+
+    @property
     def service_account_key(self) -> Path:
         return self.directory / "sa.key"
 
@@ -55,15 +65,17 @@ class PkiFiles:
         return self.directory / "sa.pub"
 
 
-def create_pki(directory: Path, service_ip: str) -> PkiFiles:
-    """Make everything anew. The authority's key is not kept: nothing is signed after this."""
+def create_pki(directory: Path, *addresses: str) -> PkiFiles:
+    """Make everything anew, for an API server that answers on loopback and on these addresses. The authority's key is
+    not kept: nothing is signed after this."""
     files = PkiFiles(directory)
-    ca_key, serving_key, account_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
+    ca_key, serving_key, client_key, account_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(4))
     ca = _authority(ca_key)
-    serving = _serving_certificate(serving_key, ca, ca_key, service_ip)
     write_private(files.ca, _pem(ca))
-    write_private(files.serving_certificate, _pem(serving))
+    write_private(files.serving_certificate, _pem(_serving_certificate(serving_key, ca, ca_key, addresses)))
     write_private(files.serving_key, _private_pem(serving_key))
+    write_private(files.kubelet_client_certificate, _pem(_kubelet_client_certificate(client_key, ca, ca_key)))
+    write_private(files.kubelet_client_key, _private_pem(client_key))
     write_private(files.service_account_key, _private_pem(account_key))
     public = account_key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
@@ -81,18 +93,39 @@ def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
 
 
 def _serving_certificate(
-    key: ec.EllipticCurvePrivateKey, ca: x509.Certificate, ca_key: ec.EllipticCurvePrivateKey, service_ip: str
+    key: ec.EllipticCurvePrivateKey,
+    ca: x509.Certificate,
+    ca_key: ec.EllipticCurvePrivateKey,
+    addresses: Sequence[str],
 ) -> x509.Certificate:
-    addresses = [x509.IPAddress(ipaddress.ip_address(text)) for text in ("127.0.0.1", "::1", service_ip)]
+    ips = [x509.IPAddress(ipaddress.ip_address(text)) for text in ("127.0.0.1", "::1", *addresses)]
     names = [x509.DNSName(name) for name in _DNS_NAMES]
+    builder = _leaf(_name("kube-apiserver"), key, ca, ca_key, ExtendedKeyUsageOID.SERVER_AUTH)
+    builder = builder.add_extension(x509.SubjectAlternativeName([*names, *ips]), critical=False)
+    return builder.sign(ca_key, hashes.SHA256())
+
+
+def _kubelet_client_certificate(
+    key: ec.EllipticCurvePrivateKey, ca: x509.Certificate, ca_key: ec.EllipticCurvePrivateKey
+) -> x509.Certificate:
+    group = x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:masters")
+    name = x509.Name([group, *_name("kube-apiserver-kubelet-client")])
+    return _leaf(name, key, ca, ca_key, ExtendedKeyUsageOID.CLIENT_AUTH).sign(ca_key, hashes.SHA256())
+
+
+def _leaf(
+    name: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    ca: x509.Certificate,
+    ca_key: ec.EllipticCurvePrivateKey,
+    usage: x509.ObjectIdentifier,
+) -> x509.CertificateBuilder:
     authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
-    builder = _builder(_name("kube-apiserver"), ca.subject, key.public_key())
+    builder = _builder(name, ca.subject, key.public_key())
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(_key_usage(sign_certificates=False), critical=True)
-    builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-    builder = builder.add_extension(x509.SubjectAlternativeName([*names, *addresses]), critical=False)
-    builder = builder.add_extension(authority, critical=False)
-    return builder.sign(ca_key, hashes.SHA256())
+    builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+    return builder.add_extension(authority, critical=False)
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:

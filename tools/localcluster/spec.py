@@ -10,8 +10,11 @@ from pathlib import Path
 from localcluster.layout import write_private
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager")
-# The scheduler only comes with kwok: without nodes it has nothing to decide.
+# The scheduler only comes with nodes: without them it has nothing to decide.
 WITH_NODES = ("kube-scheduler", "kwok")
+LOOPBACK = "127.0.0.1"
+REAL_NODE = "local-node"
+"""Name of the node that may join where the API server listens on another address than loopback."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,21 @@ class Spec:
     keep: bool
     stages: str = ""
     start_seconds: float = 120.0
+    address: str = LOOPBACK
+
+    @property
+    def real_node(self) -> bool:
+        """Whether a kubelet is to join, for which kwok makes way."""
+        return self.address != LOOPBACK
+
+    @property
+    def scheduler(self) -> bool:
+        return self.kwok or self.real_node
 
 
-def programs_needed(*, kwok: bool) -> tuple[str, ...]:
-    return (*CONTROL_PLANE, *(WITH_NODES if kwok else ()), "kubectl")
+def programs_needed(*, kwok: bool, real_node: bool = False) -> tuple[str, ...]:
+    nodes = WITH_NODES if kwok else WITH_NODES[:1] if real_node else ()
+    return (*CONTROL_PLANE, *nodes, "kubectl")
 
 
 def write_spec(path: Path, spec: Spec) -> None:

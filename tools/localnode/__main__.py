@@ -1,0 +1,7 @@
+"""`python -m localnode`."""
+
+import sys
+
+from localnode.cli import main
+
+sys.exit(main())

@@ -17,9 +17,10 @@ from .pods import log_source
 from .question import Question, ask
 from .settings import Diagnose, Facts, parse_diagnose
 from .usage import Usage, read_usage
-from .verdict import Verdict, cached, judge, refuse, render_diagnosis, standing, with_choice
+from .verdict import DIAGNOSED, Verdict, cached, judge, refuse, render_diagnosis, standing, with_choice
 
 __all__ = [
+    "DIAGNOSED",
     "Diagnose",
     "Facts",
     "Question",

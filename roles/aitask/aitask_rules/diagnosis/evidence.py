@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from ..rollback import own_revisions, revision_of
-from ..spec import SYMBOLS
+from ..model import SYMBOLS
 from ..values import first, items, mapping, parse_quantity, whole
 from .pods import about, name_of, own_pods, pod_lines, statuses_of
 from .redact import Redactor

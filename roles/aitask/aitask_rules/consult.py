@@ -32,7 +32,7 @@ from .permission import settings_of
 from .proposal import OPEN
 from .providers import choose_provider
 from .report import Pass
-from .values import first, format_time, items, mapping, parse_time
+from .values import format_time, mapping, parse_time
 
 RETRY = 5.0
 """Seconds until it is asked again whether the provider is free."""
@@ -48,7 +48,7 @@ def consult(here: Pass, wish: Wish, evaluation: Evaluation) -> Verdict | dict[st
     provider = _provider(here, diagnose)
     if isinstance(provider, str):
         return refuse(diagnose, "ProviderNotFound", provider)
-    return _missing(here, diagnose) or _answer(here, diagnose, facts, provider)
+    return _missing(here, diagnose, facts) or _answer(here, diagnose, facts, provider)
 
 
 def _facts(here: Pass, wish: Wish, evaluation: Evaluation) -> Facts:
@@ -61,14 +61,13 @@ def _provider(here: Pass, diagnose: Diagnose) -> Provider | str:
     return choose_provider(settings, "llm", diagnose.provider, here.namespace)
 
 
-def _missing(here: Pass, diagnose: Diagnose) -> dict[str, Any] | None:
+def _missing(here: Pass, diagnose: Diagnose, facts: Facts) -> dict[str, Any] | None:
     """The reads that evidence still lacks."""
     if "events" not in here.reads:
         return {"next": "evidence"}
     if not diagnose.include_logs or "logs" in here.reads:
         return None
-    pods = items(mapping(here.reads.get("pods")).get("resources"))
-    source = log_source(first(here.reads.get("deployment")), pods)
+    source = log_source(facts.target, mapping(here.reads.get("pods")))
     return {"next": "logs", "reads": {"logs": source}} if source else None
 
 

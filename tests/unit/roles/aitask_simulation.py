@@ -110,6 +110,11 @@ class World:
         self.guard = True
         self.require_guard = True
         self.settings: dict[str, Any] = {"resources": []}
+        self.told: list[dict[str, Any]] = []
+        self.log: dict[str, Any] = {"log": ""}
+        self.model: dict[str, Any] = {"status": 0, "tries": 1, "error": "refused"}
+        self.questions: list[dict[str, Any]] = []
+        self.during_question: Any = None
         self.ledger = LedgerObject()
         self.namespace_labels: dict[str, str] | None = {}
         self.acts: list[dict[str, Any]] = []
@@ -206,11 +211,29 @@ class World:
         if plan["next"] == "permit":
             reads |= wanted(self._permit(plan["reads"]))
             plan = self._plan(task, reads)
+        plan = self._consult(task, reads, plan)
         if plan["next"] == "rehearse":
             reads["rehearsal"] = self._patch(plan["definition"], dry_run=True)
             plan = self._plan(task, reads)
         if plan["next"] == "admit":
             reads["admission"] = self._admit(plan["question"])
+            plan = self._plan(task, reads)
+        return plan
+
+    def _consult(self, task: dict[str, Any], reads: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
+        if plan["next"] == "evidence":
+            reads |= {"models": reads["settings"], "events": {"resources": self.told}}
+            reads |= {"history": {"resources": self.replica_sets}, "pods": self._observe()["pods"]}
+            plan = self._plan(task, reads)
+        if plan["next"] == "logs":
+            reads["logs"] = self.log
+            plan = self._plan(task, reads)
+        if plan["next"] == "ask":
+            self.questions.append(json.loads(plan["question"]["body"]))
+            reads["model"] = self.model
+            if self.during_question is not None:
+                self.during_question()
+            reads |= wanted({name: self._permit({"autoscalers": False})[name] for name in ("settings", "rivals")})
             plan = self._plan(task, reads)
         return plan
 

@@ -142,7 +142,7 @@ def _events(facts: Facts) -> Iterator[str]:
     listed = [mapping(entry) for entry in items(mapping(facts.reads.get("events")).get("resources"))]
     about_us = [event for event in listed if _is_about(facts, mapping(event.get("involvedObject")))]
     newest = sorted(about_us, key=_latest, reverse=True)[: 5 * _EVENTS]
-    told = sorted(newest, key=lambda event: _identity(event))
+    told = sorted(newest, key=_identity)
     groups = [(key, sum(map(_times, group))) for key, group in groupby(told, key=_identity)]
     order = list(dict.fromkeys(_identity(event) for event in newest))[:_EVENTS]
     for key, times in sorted(entry for entry in groups if entry[0] in order):

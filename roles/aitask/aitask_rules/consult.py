@@ -1,4 +1,4 @@
-"""Action diagnose within a pass: whether a model has to be asked, what is read for it, and what its verdict makes of the wish.
+"""Action diagnose within a pass: whether a model has to be asked, what is read for it, and what comes of its verdict.
 
 What is sent and how an answer is judged is the matter of `diagnosis`. Here is when: only for an act that is wanted and
 that no gate holds; not while a proposal waits for a person, not where the evidence is what it was at the last answer,
@@ -34,7 +34,7 @@ from .providers import choose_provider
 from .report import Pass
 from .values import format_time, mapping, parse_time
 
-RETRY = 5.0
+_RETRY = 5.0
 """Seconds until it is asked again whether the provider is free."""
 
 
@@ -78,7 +78,9 @@ def _answer(here: Pass, diagnose: Diagnose, facts: Facts, provider: Provider) ->
         return known
     usage = read_usage(here.state.usage, here.now)
     if not usage.allows(diagnose.daily_tokens, question.reserve):
-        text = f"{usage.tokens} of {diagnose.daily_tokens} tokens of today are used, and a question may take {question.reserve}"
+        text = (
+            f"{usage.tokens} of {diagnose.daily_tokens} tokens are used today, a question may take {question.reserve}"
+        )
         return refuse(diagnose, "BudgetExhausted", text, key=question.key)
     return {"next": "ask", "question": question.as_plan()}
 
@@ -105,12 +107,14 @@ def advised(here: Pass, wish: Wish, evaluation: Evaluation, verdict: Verdict) ->
     )
     succeeded = "True" if verdict.reason == DIAGNOSED else "False"
     told = Condition("DiagnosisSucceeded", succeeded, verdict.reason, verdict.message)
-    evaluation = replace(
-        evaluation, state=state, conditions={**evaluation.conditions, "DiagnosisSucceeded": told}
-    )
+    evaluation = replace(evaluation, state=state, conditions={**evaluation.conditions, "DiagnosisSucceeded": told})
     spec = replace(with_choice(wish.spec, verdict), decided_by="model" if verdict.is_of_model else "fallback")
     cause = verdict.root_cause if spec.decided_by == "model" else ""
-    waits = Hold("DiagnosisPending", verdict.message) if verdict.waits and _is_worth_it(here, wish, state) else None
+    waits = (
+        Hold("DiagnosisPending", verdict.message, wait=_RETRY * here.time_scale)
+        if verdict.waits and _is_worth_it(here, wish, state)
+        else None
+    )
     return replace(wish, spec=spec, state=state, cause=cause, waits=waits), evaluation
 
 
@@ -131,7 +135,8 @@ def spent(here: Pass, state: State) -> dict[str, Any]:
 def _remembered(here: Pass, verdict: Verdict) -> dict[str, Any]:
     """What the status keeps of it. Told again it is not written again, and has its first time."""
     old = dict(here.state.diagnosis)
-    if verdict.key and not verdict.calls and (verdict.key, verdict.reason) == (old.get("evidenceHash"), old.get("reason")):
+    known = (verdict.key, verdict.reason) == (old.get("evidenceHash"), old.get("reason"))
+    if known and not verdict.calls:
         return old
     new = {key: value for key, value in render_diagnosis(verdict, here.now).items() if value is not None}
     if verdict.waits:

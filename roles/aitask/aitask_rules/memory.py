@@ -13,8 +13,8 @@ from .values import format_time, items, mapping, parse_time, whole
 
 TOP = (
     "phase", "lastExecutionTime", "observedGeneration", "observedValue", "breached", "breaches", "ineffectiveActions",
-    "nextActionTime", "replicas", "selector", "target", "state", "proposal", "diagnosis", "usage", "lastAction", "history",
-    "conditions",
+    "nextActionTime", "replicas", "selector", "target", "state", "proposal", "diagnosis", "usage", "lastAction",
+    "history", "conditions",
 )  # fmt: skip
 OWN_CONDITIONS = (
     "Ready", "Suspended", "TargetFound", "MetricsAvailable", "ThresholdBreached", "ActionPermitted",

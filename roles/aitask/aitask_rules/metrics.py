@@ -40,11 +40,9 @@ def consulted(before: State, state: State, reads: Mapping[str, Any]) -> list[dic
     if state.diagnosis == before.diagnosis and state.usage == before.usage:
         return []
     outcome = str(state.diagnosis.get("reason") or "Diagnosed")
-    found = [_counter("aitask_diagnoses_total", "Diagnoses that gave another verdict, by outcome", {"outcome": outcome})]
-    same_day = state.usage.get("day") == before.usage.get("day")
-    calls, tokens = (
-        whole(state.usage.get(name)) - (whole(before.usage.get(name)) if same_day else 0) for name in ("calls", "tokens")
-    )
+    found = [_counter("aitask_diagnoses_total", "Diagnoses with another verdict, by outcome", {"outcome": outcome})]
+    earlier = before.usage if state.usage.get("day") == before.usage.get("day") else {}
+    calls, tokens = (whole(state.usage.get(name)) - whole(earlier.get(name)) for name in ("calls", "tokens"))
     if calls > 0:
         text = "Requests to language models, by outcome"
         found.append(_counter("aitask_llm_calls_total", text, {"outcome": outcome}, calls))

@@ -94,7 +94,7 @@ class Spec:
     """Pod template of the Deployment that the task owns; None if it adopts one."""
     replicas: int | None
     diagnose: Diagnose | None = None
-    """For action diagnose; `action` is then what is done without an answer, until `decided_by` says who chose another."""
+    """For action diagnose; as long as `decided_by` is empty, `action` is what is done without an answer."""
     decided_by: str = "rule"
     """Who chose the action: rule, model or fallback; empty as long as that is open."""
 
@@ -133,6 +133,8 @@ class Hold:
     reason: str
     message: str
     until: datetime | None = None
+    wait: float | None = None
+    """Seconds to the next look, where that comes before the next evaluation."""
 
 
 @dataclass(frozen=True)

@@ -29,19 +29,16 @@ _EVENTS = {
 }
 
 
-def held(
-    here: Pass, wish: Wish, evaluation: Evaluation, hold: Hold, wait: float | None = None
-) -> dict[str, Any]:
-    """`wait`: seconds to the next look, where that is not the next evaluation."""
+def held(here: Pass, wish: Wish, evaluation: Evaluation, hold: Hold) -> dict[str, Any]:
     state = replace(evaluation.state, next_action=hold.until or evaluation.state.next_action)
     message = f"{evaluation.measured}, {hold.message}"
-    if hold.until is None and wait is None:
+    if hold.until is None and hold.wait is None:
         message += f", next look {time_of_day(next_look(here, wish.spec, state))}"
     conditions = [
         *_ready(here, evaluation, state),
         Condition("ActionPermitted", "False", hold.reason, message),
     ]
-    return conclude(here, wish.spec, state, wish.target, conditions, Ending(wait=wait))
+    return conclude(here, wish.spec, state, wish.target, conditions, Ending(wait=hold.wait))
 
 
 def rehearsal(wish: Wish, act: Act) -> dict[str, Any]:

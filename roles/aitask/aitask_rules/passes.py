@@ -8,7 +8,7 @@ the calls:
     own, take, apply, resize   bring about the target that the task owns (`upkeep`)
     permit    an act is wanted and nothing known forbids it, or the end of a breach is to be told: read the operator's
               configuration, and what `reads` says
-    evidence, logs, ask   a model is to be asked what to do (`consult`): read what it is told, and send it the `question`
+    evidence, logs, ask   a model is to choose the act (`consult`): read what it is told, and send it the `question`
     rehearse  ask the server whether it would take the act
     admit     ask the ledger of acts the `question`
     act       write `intent`, then do the act, and send `notice` to the webhook if there is one
@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from .act import build_act
-from .consult import RETRY, advised, consult, heard, spent
+from .consult import advised, consult, heard, spent
 from .diagnosis import Verdict
 from .evaluate import UNAVAILABLE_AFTER, Evaluation, Moment, evaluate, is_due
 from .events import about_act
@@ -126,11 +126,9 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
 
 def _pursue(here: Pass, wish: Wish, evaluation: Evaluation, moment: Moment) -> Plan:
     spec = wish.spec
-    if wish.waits is not None:
-        return held(here, wish, evaluation, wish.waits, RETRY * here.time_scale)
     if not wish.wants or (not spec.mutates and spec.on_change_only and _told(spec, evaluation.state)):
         return _nothing(here, spec, wish.target, evaluation, moment)
-    hold = first_hold(gates_before_reads(wish))
+    hold = wish.waits or first_hold(gates_before_reads(wish))
     if hold is not None:
         return held(here, wish, evaluation, hold)
     if not is_informed(here) or (spec.mutates and "rivals" not in here.reads):

@@ -24,9 +24,7 @@ OPEN = ("Pending", "Denied", "Expired")
 
 def needs_approval(wish: Wish) -> bool:
     """A rehearsal changes nothing and needs none."""
-    asked = wish.spec.approval == "Always" or (
-        wish.spec.approval == "OnDiagnosis" and wish.spec.decided_by == "model"
-    )
+    asked = wish.spec.approval == "Always" or (wish.spec.approval == "OnDiagnosis" and wish.spec.decided_by == "model")
     return asked and wish.spec.mutates and not wish.spec.dry_run
 
 

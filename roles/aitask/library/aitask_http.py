@@ -18,8 +18,6 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -139,7 +137,7 @@ def main() -> None:
             "pause": {"type": "float", "default": 1},
             "limit": {"type": "int", "default": 65536},
             **{name: {"type": "str", "default": ""} for name in ("otherwise", "turn", "revision")},
-            "turns": {"type": "path", "default": "/tmp"},  # noqa: S108 -- guarded, see _turn
+            "turns": {"type": "path", "default": "/tmp"},  # noqa: S108 -- guarded, see _take_turn
         },
         supports_check_mode=True,
     )
@@ -163,8 +161,8 @@ def _result(
 def _in_turn(asked: dict[str, Any]) -> dict[str, Any]:
     """The request, if it is not somebody else's turn and the server is fit to be asked."""
     try:
-        with _turn(Path(asked["turns"]), asked["turn"]) as file:
-            return _result(dict(_NOTHING), 0, held="Busy") if file is None else _guarded(asked, file)
+        file = _take_turn(Path(asked["turns"]), asked["turn"])
+        return _result(dict(_NOTHING), 0, held="Busy") if file is None else _guarded(asked, file)
     except OSError as error:
         return _result({**_NOTHING, "error": f"no turn can be taken: {error}"}, 0)
 
@@ -190,24 +188,20 @@ def _read_breaker(file: int) -> Breaker:
         return Breaker()
 
 
-@contextmanager
-def _turn(directory: Path, name: str) -> Iterator[int | None]:
-    """The locked file, None if it is somebody else's turn. The lock ends with the process, however that ends. A file of
-    another user, or a link, which may lie in a directory that is open to all, is not touched."""
+def _take_turn(directory: Path, name: str) -> int | None:
+    """The locked file, None if it is somebody else's turn. It is left open: the lock ends with the process, however
+    that ends, and with it a request that is late. A file of another user, or a link, which may lie in a directory that
+    is open to all, is not touched."""
     path = directory / f"aitask-turn-{os.geteuid()}-{sha256(name.encode()).hexdigest()[:16]}"
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        raise OSError(f"{path} is no file of this user; remove it")
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-            raise OSError(f"{path} is no file of this user; remove it")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield None
-        else:
-            yield file
-    finally:
-        os.close(file)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return None
+    return file
 
 
 def _asked(asked: dict[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from ..model import SYMBOLS, UTILISATION
 from ..rollback import own_revisions, revision_of
-from ..model import SYMBOLS
 from ..values import first, items, mapping, parse_quantity, whole
 from .pods import about, name_of, own_pods, pod_lines, statuses_of
 from .redact import Redactor
@@ -75,17 +75,15 @@ def _metric(facts: Facts) -> str:
     spec = facts.spec
     value = _rough(facts.state.observed_value)
     limit = f"breached is {SYMBOLS[spec.comparison]} {spec.threshold}"
-    unit = " percent of the requests" if spec.metric in ("CPUUtilization", "MemoryUtilization") else ""
+    unit = " percent of the requests" if spec.metric in UTILISATION else ""
     where = f" of container {spec.container}" if spec.container else ""
-    return f"metric {spec.metric}{where} is about {value}{unit}; {limit}"
+    return f"metric {spec.metric}{where} is {f'about {value}{unit}' if value else 'unknown'}; {limit}"
 
 
 def _rough(value: str) -> str:
-    """Two digits that count."""
+    """Two digits that count; empty if there is no value."""
     number = parse_quantity(value)
-    if number is None:
-        return "unknown"
-    return f"{float(f'{float(number):.2g}'):g}"
+    return "" if number is None else f"{float(f'{float(number):.2g}'):g}"
 
 
 def _deployment(raw: Mapping[str, Any]) -> Iterator[str]:

@@ -42,6 +42,9 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
         rf"{_BEFORE}(?:gh[opsru]_|github_pat_|glpat-|xox[a-z]-|sk-|rk_|pk_|sk_|AIza|ya29\.|npm_|pypi-|hf_|dckr_pat_|SG\."
         r"|hvs\.|dop_v1_|shpat_|PMAK-|lin_api_|eyJh)[A-Za-z0-9._-]{8,}"
     )),
+    ("name", re.compile(r"(?i)secrets? \((?P<it>[^)\n]+)\)")),
+    ("name", re.compile(r"(?i)(?:quota: |(?:secret|configmap) (?=[a-z0-9.-]+/))(?P<it>[a-z0-9][-a-z0-9./]*)")),
+    ("name", re.compile(r"(?<![A-Za-z0-9/.-])\ue000[0-9]+\ue001/(?P<it>[a-z0-9][-a-z0-9.]*)")),  # namespace/name
     ("name", re.compile(r"\"(?P<it>[^\s\"]+\"/\"[^\s\"]+)\"")),
     ("name", re.compile(
         r"(?i)(?:secret|configmap|volume|claim|persistentvolumeclaim|serviceaccount|node|pod|container|image|user|"

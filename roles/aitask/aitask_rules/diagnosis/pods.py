@@ -50,7 +50,8 @@ def pod_lines(pods: Sequence[Pod]) -> Iterator[str]:
 
 def _about(pod: Pod) -> str:
     status = mapping(pod.get("status"))
-    text = f"pod {name_of(pod)} on node {mapping(pod.get('spec')).get('nodeName', 'none')}: phase {status.get('phase')}"
+    node = mapping(pod.get("spec")).get("nodeName")
+    text = f"pod {name_of(pod)} {f'on node {node}' if node else 'without a node'}: phase {status.get('phase')}"
     text += _told(status)
     failed = [mapping(entry) for entry in items(status.get("conditions")) if mapping(entry).get("status") != "True"]
     for condition in sorted(failed, key=lambda entry: str(entry.get("type"))):

@@ -21,7 +21,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"  # private use: `visible` leaves none in what
 _MARK = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 _TIME = re.compile(
     r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
-    r"(?:Z|[+-][0-9:]{4,6}| \+0000 UTC)?"
+    r"(?:Z|[+-][0-9:]{4,6}| \+0000 UTC)?|(?<![0-9:.])[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?![0-9:])"
 )
 _SHORTEST = 6
 """Hexadecimal digits of a pseudonym; more where two would be the same."""

@@ -201,8 +201,8 @@ def restart(scene: Scene, times: int) -> None:
 @pytest.mark.behaviour(
     case="diagnose: a person approves what a model proposes",
     sees="ActionPermitted=False AwaitingApproval, one proposal, status.diagnosis with the cause; the model is asked "
-    "once; approved, it is done as proposed; nothing of Secrets, environment and tokens is in the question, the status, "
-    "Events or logs",
+    "once; approved, it is done as proposed; nothing of Secrets, environment and tokens is in the question, the "
+    "status, Events or logs",
 )
 def test_a_person_approves_what_a_model_proposes_and_no_secret_leaves(
     scene: Scene, models: Models, node: Kubelet
@@ -266,8 +266,8 @@ def test_while_a_model_hangs_everything_else_goes_on(web: Scene, models: Models)
 
 @pytest.mark.behaviour(
     case="k8sgpt-operator#648: runs once, then idle; the object shows nothing",
-    sees="a model that gave no answer: DiagnosisSucceeded=False Timeout, and the task goes on being evaluated; at the next "
-    "breach the model is asked again, and its action done",
+    sees="a model that gave no answer: DiagnosisSucceeded=False Timeout, and the task goes on being evaluated; at the "
+    "next breach the model is asked again, and its action done",
 )
 def test_after_a_timeout_the_next_breach_is_asked_about(web: Scene, models: Models) -> None:
     models.provide(default=models.entry("hang"))

@@ -110,18 +110,15 @@ def advised(here: Pass, wish: Wish, evaluation: Evaluation, verdict: Verdict) ->
     evaluation = replace(evaluation, state=state, conditions={**evaluation.conditions, "DiagnosisSucceeded": told})
     spec = replace(with_choice(wish.spec, verdict), decided_by="model" if verdict.is_of_model else "fallback")
     cause = verdict.root_cause if spec.decided_by == "model" else ""
-    waits = (
-        Hold("DiagnosisPending", verdict.message, wait=_RETRY * here.time_scale)
-        if verdict.waits and _is_worth_it(here, wish, state)
-        else None
-    )
-    return replace(wish, spec=spec, state=state, cause=cause, waits=waits), evaluation
+    return replace(wish, spec=spec, state=state, cause=cause, waits=_turn(here, wish, state, verdict)), evaluation
 
 
-def _is_worth_it(here: Pass, wish: Wish, state: State) -> bool:
-    """To wait for others who ask the same provider: no longer than an answer may take."""
+def _turn(here: Pass, wish: Wish, state: State, verdict: Verdict) -> Hold | None:
+    """Others are waited for who ask the same provider, but no longer than an answer may take."""
     since = parse_time(state.diagnosis.get("waitingSince")) or here.now
-    return here.now - since < timedelta(seconds=_of(wish).timeout)
+    if not verdict.waits or here.now - since >= timedelta(seconds=_of(wish).timeout):
+        return None
+    return Hold("DiagnosisPending", verdict.message, wait=_RETRY * here.time_scale)
 
 
 def spent(here: Pass, state: State) -> dict[str, Any]:

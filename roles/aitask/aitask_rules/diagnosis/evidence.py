@@ -184,7 +184,7 @@ def _logs(facts: Facts, redactor: Redactor) -> list[str]:
     """Redacted as a whole, for a key may take many lines; each line once."""
     text = mapping(facts.reads.get("logs")).get("log")
     lines = text.splitlines()[-_LOG_LINES:] if isinstance(text, str) else []
-    whole_text = redactor.redact("\n".join(clipped(line, _UNREAD) for line in lines))
+    whole_text = redactor.redact("\n".join(clipped(line, _UNREAD // 4) for line in lines))
     told = (" ".join(line.split()) for line in whole_text.splitlines())
     return [clipped(f"log: {line}", _LONGEST) for line in dict.fromkeys(told) if line]
 

@@ -11,12 +11,12 @@ from itertools import pairwise
 
 _NAMES = (
     r"(?:pass(?:word|wd|phrase)|passwd|secret|token|api[-_.]?key|access[-_.]?key(?:[-_.]?id)?|private[-_.]?key|"
-    r"encryption[-_.]?key|signing[-_.]?key|credentials?|connection[-_.]?string|authorization)[A-Za-z0-9_.-]*"
+    r"encryption[-_.]?key|signing[-_.]?key|credentials?|connection[-_.]?string|authorization)[A-Za-z0-9_.-]{0,40}"
 )
 """Wherever they stand in a name: `dbPassword`, `token_v2`."""
 _SHORT_NAMES = r"(?:pass|pwd|pw|auth|dsn|session(?:[-_.]?id)?|cookie|signature|sig|salt|otp|pin)"
 """Only as a part of their own: not in `signal: killed`."""
-_NAMED = rf"(?:{_NAMES}|(?<![A-Za-z0-9]){_SHORT_NAMES}(?![A-Za-z0-9])[A-Za-z0-9_.-]*)"
+_NAMED = rf"(?:{_NAMES}|(?<![A-Za-z0-9]){_SHORT_NAMES}(?![A-Za-z0-9])[A-Za-z0-9_.-]{0, 40})"
 _BEFORE, _AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 _VALUE = r"(?P<it>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^\s,;&\"']+)"
 _SUFFIXES = (
@@ -50,7 +50,7 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
         r"(?i)(?:secret|configmap|volume|claim|persistentvolumeclaim|serviceaccount|node|pod|container|image|user|"
         r"namespace|object|deployment|replicaset|service|ingress|job)s?(?: name| ref)? ?[=:]? ?\"(?P<it>[^\"\n]+)\""
     )),
-    ("mail", re.compile(rf"{_BEFORE}[A-Za-z0-9._%+'-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")),
+    ("mail", re.compile(rf"{_BEFORE}[A-Za-z0-9._%+'-]{{1,64}}@[A-Za-z0-9-]{{1,63}}(?:\.[A-Za-z0-9-]{{1,63}})*")),
     ("id", re.compile(rf"{_BEFORE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_AFTER}")),
     ("ip", re.compile(r"(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9]|\.[0-9])")),
     ("ip", re.compile(

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from ..model import Spec
+from ..model import Diagnose, Spec
 from ..values import format_time, items, mapping, one_line, parse_time, whole
 from .answer import TRANSIENT, content_of, used_tokens
 from .decision import ACTIONS, Decision, Unusable, parse_decision
 from .question import Question
-from .settings import Diagnose, Facts
+from .settings import Facts
 
 DIAGNOSED = "Diagnosed"
 _CAUSE = 1000

@@ -71,7 +71,7 @@ class Verdict:
 def judge(diagnose: Diagnose, facts: Facts, question: Question, answer: Mapping[str, Any]) -> Verdict:
     """`answer` is the result of the task that sent the question."""
     who = f"model provider {one_line(diagnose.provider, 63)}"
-    cost = {
+    cost: dict[str, Any] = {
         "key": question.key,
         "tokens": used_tokens(answer, question.reserve, len(question.body.encode()), diagnose.max_tokens),
         "calls": max(whole(answer.get("tries")), 0),

@@ -13,7 +13,8 @@ from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab
 from tests.unit.roles.aitask_simulation import World
 from tests.unit.roles.test_aitask_actions import raising, rolling
 from tests.unit.roles.test_aitask_approval import approve, proposing
-from tests.unit.roles.test_aitask_diagnose import answer, patient
+from tests.unit.roles.test_aitask_diagnose import answer as model_says
+from tests.unit.roles.test_aitask_diagnose import patient
 
 pytestmark = pytest.mark.apiserver
 
@@ -89,7 +90,7 @@ def test_everything_the_rules_write_is_declared_in_the_crd(space: Lab) -> None:
     assert synced.deployment is not None
     synced.deployment["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "shop"}
     advised, busy = patient("restart", policy={"approval": "Never"}), patient("restart")
-    advised.model = answer("restart", container="c")
+    advised.model = model_says("restart", container="c")
     busy.model = {"status": 0, "tries": 0, "held": "Busy", "until": ""}
     worlds = {
         "acted": World(scale={"returnAfterSeconds": 60}).run(cpu="93m"),

@@ -118,7 +118,8 @@ def _turn(here: Pass, wish: Wish, state: State, verdict: Verdict) -> Hold | None
     since = parse_time(state.diagnosis.get("waitingSince")) or here.now
     if not verdict.waits or here.now - since >= timedelta(seconds=_of(wish).timeout):
         return None
-    return Hold("DiagnosisPending", verdict.message, wait=_RETRY * here.time_scale)
+    text = f"waits for model provider {_of(wish).provider}, which another task is asking"
+    return Hold("DiagnosisPending", text, wait=_RETRY * here.time_scale)
 
 
 def spent(here: Pass, state: State) -> dict[str, Any]:

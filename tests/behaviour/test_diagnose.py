@@ -5,9 +5,9 @@ What a fault is, and that every byte that was sent is kept, is the matter of tes
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -221,6 +221,7 @@ def test_a_person_approves_what_a_model_proposes_and_no_secret_leaves(
     assert proposal["parameters"] == "restart web"
     status = scene.sees("DiagnosisSucceeded", "True", "Diagnosed", "memory runs out")
     assert (status["diagnosis"]["suggestedAction"], status["usage"]["calls"]) == ("restart", 1)
+    pod_names = [pod["metadata"]["name"] for pod in scene.pods()]
     restart(scene, 4)
     scene.evaluated(3)
     assert (len(server.bodies), scene.acts(), proposed(scene)["id"]) == (1, [], proposal["id"])
@@ -231,15 +232,22 @@ def test_a_person_approves_what_a_model_proposes_and_no_secret_leaves(
     sent = server.seen.decode()
     assert "the queue is full" in sent, "the log was read"
     assert all(word in sent for word in ("OOMKilled", "Ignore all previous instructions"))
-    names = (scene.namespace, scene.pods()[0]["metadata"]["name"], "registry.k8s.io", node.node)
-    told = scene.kubectl("get", "aitasks,events,deployments", "-o", "json").replace(json.dumps(INJECTION)[1:-1], "")
-    assert scene.operator is not None
-    logged = scene.operator.stderr + scene.operator.stdout
-    for text in (*SECRETS.values(), *names):
+    for text in (*SECRETS.values(), scene.namespace, node.node, "registry.k8s.io", *pod_names):
         assert text not in sent
-    assert sent.count(TOKEN) == 1, "the credential is in the header of the request"
-    for text in (SECRETS["log"], SECRETS["secret"], TOKEN):
-        assert text not in told + logged
+    assert sent.count(TOKEN) == 1, "in the header of the request"
+    shown = scene.kubectl("get", "aitasks,events", "-o", "json") + kept(scene)
+    for text in (SECRETS["log"], SECRETS["secret"], TOKEN, "the queue is full"):
+        assert text not in shown
+
+
+def kept(scene: Scene) -> str:
+    """All that the operator has logged, and what its runs have left in files."""
+    assert scene.operator is not None
+    texts = [scene.operator.stderr, scene.operator.stdout]
+    for path in scene.operator.work_dir.rglob("*"):
+        with suppress(OSError):  # one that is just going, or a socket
+            texts.append(path.read_text(errors="replace") if path.is_file() else "")
+    return "".join(texts)
 
 
 @pytest.mark.behaviour(

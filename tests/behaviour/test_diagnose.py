@@ -163,6 +163,15 @@ def node(scene: Scene, tmp_path: Path) -> Iterator[Kubelet]:
         yield node
 
 
+@pytest.fixture
+def credential(scene: Scene) -> Iterator[None]:
+    """The operator's Secret, with a token under the key `model`."""
+    home, name = ACCOUNT[0], "aitask-operator-providers"
+    scene.api.create(SECRET, SECRET.object(name, home, data={"model": b64encode(TOKEN.encode()).decode()}))
+    yield
+    scene.api.delete(SECRET, name, home)
+
+
 def sick(scene: Scene, node: Kubelet) -> None:
     """A Deployment `web` on that node that has restarted, with secrets wherever one may lie."""
     environment = [
@@ -205,14 +214,11 @@ def restart(scene: Scene, times: int) -> None:
     "status, Events or logs",
 )
 def test_a_person_approves_what_a_model_proposes_and_no_secret_leaves(
-    scene: Scene, models: Models, node: Kubelet
+    scene: Scene, models: Models, node: Kubelet, credential: None
 ) -> None:
     server = models.server
     server.token = TOKEN
     server.answer = decision(rootCause="memory runs out", evidence=["e1", "e2"])
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "aitask-operator-providers"}}
-    secret["data"] = {"model": b64encode(TOKEN.encode()).decode()}
-    scene.kubectl("apply", "--server-side", "-n", ACCOUNT[0], "-f", "-", manifest=secret)
     models.provide(default=models.entry("good", secretRef={"key": "model"}))
     scene.let_read_logs()
     sick(scene, node)

@@ -2,9 +2,11 @@
 
 What is sent and how an answer is judged is the matter of `diagnosis`. Here is when: only for an act that is wanted and
 that no gate holds; not while a proposal waits for a person, not where the evidence is what it was at the last answer,
-and not beyond the budget.
+and not beyond the budget. No pass waits for an answer: the question goes out as a letter, and a later pass finds what
+came back.
 """
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,6 +15,7 @@ from .config import Provider
 from .diagnosis import (
     DIAGNOSED,
     Facts,
+    Question,
     Verdict,
     ask,
     cached,
@@ -25,40 +28,45 @@ from .diagnosis import (
     with_choice,
 )
 from .evaluate import Evaluation
-from .memory import fields_patch
-from .metrics import consulted
 from .model import Condition, Diagnose, Hold, State, Wish
 from .permission import settings_of
 from .proposal import OPEN
 from .providers import choose_provider
 from .report import Pass
-from .values import format_time, mapping, parse_time
+from .values import format_time, items, mapping, parse_time, whole
 
 _RETRY = 5.0
 """Seconds until it is asked again whether the provider is free."""
+_LOOK = 2.0
+"""Seconds until it is looked again whether an answer has come."""
+_LATE = 60.0
+"""Seconds that an answer may lie beyond its time; what was asked before is no matter of today."""
+
+
+def awaits(here: Pass) -> bool:
+    """Whether the last pass has sent a question, and this one has not looked yet for the answer."""
+    return here.state.diagnosis.get("reason") == "Pending" and "peeked" not in here.reads
+
+
+def waiting(here: Pass, wish: Wish) -> Hold | None:
+    """That the answer has not come yet; None if it has, or none is to come."""
+    if mapping(here.reads.get("peeked")).get("held") != "Pending":
+        return None
+    return _await(_of(wish))
 
 
 def consult(here: Pass, wish: Wish, evaluation: Evaluation) -> Verdict | dict[str, Any]:
     """The verdict, or what has to be read or sent first, as a plan."""
-    diagnose, facts = _of(wish), _facts(here, wish, evaluation)
+    diagnose = _of(wish)
+    facts = Facts(here.task, wish.spec, wish.target, evaluation.state, here.reads)
     if wish.state.proposal.get("state") in OPEN:
         found = standing(diagnose, facts, here.state.diagnosis)
         if found is not None:
             return found
-    provider = _provider(here, diagnose)
+    provider = choose_provider(settings_of(here.reads), "llm", diagnose.provider, here.namespace)
     if isinstance(provider, str):
         return refuse(diagnose, "ProviderNotFound", provider)
     return _missing(here, diagnose, facts) or _answer(here, diagnose, facts, provider)
-
-
-def _facts(here: Pass, wish: Wish, evaluation: Evaluation) -> Facts:
-    return Facts(here.task, wish.spec, wish.target, evaluation.state, here.reads)
-
-
-def _provider(here: Pass, diagnose: Diagnose) -> Provider | str:
-    """By what was read before the question was sent: by the time of the answer the configuration may be another."""
-    settings = mapping(here.reads.get("models")) or settings_of(here.reads)
-    return choose_provider(settings, "llm", diagnose.provider, here.namespace)
 
 
 def _missing(here: Pass, diagnose: Diagnose, facts: Facts) -> dict[str, Any] | None:
@@ -73,61 +81,74 @@ def _missing(here: Pass, diagnose: Diagnose, facts: Facts) -> dict[str, Any] | N
 
 def _answer(here: Pass, diagnose: Diagnose, facts: Facts, provider: Provider) -> Verdict | dict[str, Any]:
     question = ask(diagnose, facts, provider)
-    known = cached(diagnose, facts, question, here.state.diagnosis)
-    if known is not None:
-        return known
-    usage = read_usage(here.state.usage, here.now)
-    if not usage.allows(diagnose.daily_tokens, question.reserve):
-        text = (
-            f"{usage.tokens} of {diagnose.daily_tokens} tokens are used today, a question may take {question.reserve}"
-        )
-        return refuse(diagnose, "BudgetExhausted", text, key=question.key)
-    return {"next": "ask", "question": question.as_plan()}
+    if "model" in here.reads:
+        return _heard(here, diagnose, facts, question, provider)
+    if not mapping(here.reads.get("peeked")).get("ready"):
+        known = cached(diagnose, facts, question, here.state.diagnosis)
+        if known is not None:
+            return known
+        usage = read_usage(here.state.usage, here.now)
+        if not usage.allows(diagnose.daily_tokens, question.reserve):
+            text = f"{usage.tokens} of {diagnose.daily_tokens} tokens are used today, "
+            return refuse(diagnose, "BudgetExhausted", f"{text}a question may take {question.reserve}", question.key)
+    return {"next": "ask", "question": {**question.as_plan(), "note": _note(here, question)}}
 
 
-def heard(here: Pass, wish: Wish, evaluation: Evaluation) -> Verdict:
-    """What the provider that this pass has asked makes of it."""
-    diagnose, answer = _of(wish), mapping(here.reads["model"])
-    provider = _provider(here, diagnose)
-    if isinstance(provider, str):
-        return refuse(diagnose, "ProviderNotFound", provider)
+def _note(here: Pass, question: Question) -> str:
+    """What the judgement of the answer needs of the question: by then the evidence may be other."""
+    note = {"time": format_time(here.now), "key": question.key, "reserve": question.reserve}
+    return json.dumps({**note, "evidence": question.evidence})
+
+
+def _heard(here: Pass, diagnose: Diagnose, facts: Facts, question: Question, provider: Provider) -> Verdict:
+    """What the answer says, if it has come."""
+    answer = mapping(here.reads["model"])
     if answer.get("unsent"):
         text = f"its credential cannot be read: Secret {provider.secret}, key {provider.key}"
         return refuse(diagnose, "Unauthorized", text)
-    facts = _facts(here, wish, evaluation)
-    return judge(diagnose, facts, ask(diagnose, facts, provider), answer)
+    if "note" not in answer:
+        return judge(diagnose, facts, question, answer)
+    note = mapping(json.loads(str(answer["note"])))
+    evidence = tuple(map(str, items(note.get("evidence"))))
+    asked = replace(question, key=str(note.get("key")), evidence=evidence, reserve=whole(note.get("reserve")))
+    verdict = judge(diagnose, facts, asked, answer)
+    sent = parse_time(note.get("time"))
+    if sent is not None and here.now - sent <= timedelta(seconds=2 * diagnose.timeout + _LATE):
+        return verdict
+    late = refuse(diagnose, "Pending", "the answer to an earlier question has come, too late to be of use")
+    return replace(late, tokens=verdict.tokens, calls=verdict.calls)
 
 
 def advised(here: Pass, wish: Wish, evaluation: Evaluation, verdict: Verdict) -> tuple[Wish, Evaluation]:
     """The wish for what the verdict says, and the evaluation that tells it."""
-    state = replace(
-        evaluation.state,
-        diagnosis=_remembered(here, verdict),
-        usage=read_usage(here.state.usage, here.now).after(verdict).render() if verdict.calls else here.state.usage,
-    )
-    succeeded = "True" if verdict.reason == DIAGNOSED else "False"
-    told = Condition("DiagnosisSucceeded", succeeded, verdict.reason, verdict.message)
+    usage = read_usage(here.state.usage, here.now).after(verdict).render() if verdict.calls else here.state.usage
+    state = replace(evaluation.state, diagnosis=_remembered(here, verdict), usage=usage)
+    waits = _turn(here, wish, state, verdict)
+    succeeded = "True" if verdict.reason == DIAGNOSED else "Unknown" if waits else "False"
+    told = Condition("DiagnosisSucceeded", succeeded, verdict.reason, waits.message if waits else verdict.message)
     evaluation = replace(evaluation, state=state, conditions={**evaluation.conditions, "DiagnosisSucceeded": told})
     spec = replace(with_choice(wish.spec, verdict), decided_by="model" if verdict.is_of_model else "fallback")
     cause = verdict.root_cause if spec.decided_by == "model" else ""
-    return replace(wish, spec=spec, state=state, cause=cause, waits=_turn(here, wish, state, verdict)), evaluation
+    return replace(wish, spec=spec, state=state, cause=cause, waits=waits), evaluation
 
 
 def _turn(here: Pass, wish: Wish, state: State, verdict: Verdict) -> Hold | None:
-    """Others are waited for who ask the same provider, but no longer than an answer may take."""
+    """Why nothing is decided yet. Neither an answer nor others who ask the same provider are waited for much longer
+    than an answer may take."""
+    diagnose = _of(wish)
     since = parse_time(state.diagnosis.get("waitingSince")) or here.now
-    if not verdict.waits or here.now - since >= timedelta(seconds=_of(wish).timeout):
+    most = diagnose.timeout if verdict.reason == "Busy" else 2 * diagnose.timeout + _LATE
+    if not verdict.waits or here.now - since >= timedelta(seconds=most):
         return None
-    text = f"waits for model provider {_of(wish).provider}, which another task is asking"
-    return Hold("DiagnosisPending", text, wait=_RETRY * here.time_scale)
+    if verdict.reason == "Pending":
+        return _await(diagnose)
+    text = f"waits for model provider {diagnose.provider}, which another task is asking"
+    return Hold("DiagnosisPending", text, wait=_RETRY)
 
 
-def spent(here: Pass, state: State) -> dict[str, Any]:
-    """What a plan that ends the pass without a status has to write all the same, once a provider was asked."""
-    if "model" not in here.reads:
-        return {}
-    new = {"diagnosis": dict(state.diagnosis), "usage": dict(state.usage)}
-    return {"status": fields_patch(here.old, new), "metrics": consulted(here.state, state, here.reads)}
+def _await(diagnose: Diagnose) -> Hold:
+    text = f"waits for the answer of model provider {diagnose.provider}, at most {diagnose.timeout:g} s"
+    return Hold("DiagnosisPending", text, wait=_LOOK)
 
 
 def _remembered(here: Pass, verdict: Verdict) -> dict[str, Any]:
@@ -138,7 +159,8 @@ def _remembered(here: Pass, verdict: Verdict) -> dict[str, Any]:
         return old
     new = {key: value for key, value in render_diagnosis(verdict, here.now).items() if value is not None}
     if verdict.waits:
-        new["waitingSince"] = old.get("waitingSince") or format_time(here.now)
+        goes_on = old.get("reason") == verdict.reason and not verdict.calls
+        new["waitingSince"] = (old.get("waitingSince") if goes_on else None) or format_time(here.now)
     unchanged = {**new, "time": None} == {**old, "time": None}
     return old if unchanged and not verdict.calls else new
 

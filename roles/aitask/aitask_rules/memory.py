@@ -174,11 +174,6 @@ def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, An
     return patch
 
 
-def fields_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON merge patch from the old status for the fields of `new` alone."""
-    return _join(dict(new), _gone({key: old[key] for key in new if key in old}, new))
-
-
 def _plain(value: Any) -> Any:
     """Without empty objects: one whose fields were all removed means the same as none."""
     if isinstance(value, Mapping):

@@ -39,13 +39,15 @@ def consulted(before: State, state: State, reads: Mapping[str, Any]) -> list[dic
     """What a diagnosis of this pass came to, and what it cost if a model was asked."""
     if state.diagnosis == before.diagnosis and state.usage == before.usage:
         return []
-    outcome = str(state.diagnosis.get("reason") or "Diagnosed")
-    found = [_counter("aitask_diagnoses_total", "Diagnoses with another verdict, by outcome", {"outcome": outcome})]
+    outcome = {"outcome": str(state.diagnosis.get("reason"))}
+    found = []
+    if "waitingSince" not in state.diagnosis:
+        found = [_counter("aitask_diagnoses_total", "Diagnoses with another verdict, by outcome", outcome)]
     earlier = before.usage if state.usage.get("day") == before.usage.get("day") else {}
     calls, tokens = (whole(state.usage.get(name)) - whole(earlier.get(name)) for name in ("calls", "tokens"))
     if calls > 0:
         text = "Requests to language models, by outcome"
-        found.append(_counter("aitask_llm_calls_total", text, {"outcome": outcome}, calls))
+        found.append(_counter("aitask_llm_calls_total", text, outcome, calls))
         found.append(_counter("aitask_llm_tokens_total", "Tokens of questions and answers", {}, tokens))
         seconds = mapping(reads.get("model")).get("elapsed") or 0
         text = "Seconds from a question to the verdict on it"

@@ -8,7 +8,9 @@ the calls:
     own, take, apply, resize   bring about the target that the task owns (`upkeep`)
     permit    an act is wanted and nothing known forbids it, or the end of a breach is to be told: read the operator's
               configuration, and what `reads` says
-    evidence, logs, ask   a model is to choose the act (`consult`): read what it is told, and send it the `question`
+    peek      look whether the answer of a model has come
+    evidence, logs, ask   a model is to choose the act (`consult`): read what it is told, and send it the `question`,
+              or take the answer to the last one
     rehearse  ask the server whether it would take the act
     admit     ask the ledger of acts the `question`
     act       write `intent`, then do the act, and send `notice` to the webhook if there is one
@@ -22,7 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from .act import build_act
-from .consult import advised, consult, heard, spent
+from .consult import advised, awaits, consult, waiting
 from .diagnosis import Verdict
 from .evaluate import UNAVAILABLE_AFTER, Evaluation, Moment, evaluate, is_due
 from .events import about_act
@@ -118,9 +120,9 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
     if wants and not moment.due and not moment.fresh and _acted_since_evaluation(evaluation.state):
         wants = ""  # one act for one evaluation; what it said still stands
     wish = Wish(spec, here.task, evaluation.state, target, wants, here.now, here.time_scale)
-    if wants and "model" in here.reads:
-        # It was asked in this pass: that is paid for and known, whatever the gates say by now.
-        wish, evaluation = advised(here, wish, evaluation, heard(here, wish, evaluation))
+    if wants and not spec.decided_by and awaits(here):
+        return {"next": "peek"}
+    wish = replace(wish, waits=waiting(here, wish))
     return _pursue(here, wish, evaluation, moment)
 
 
@@ -134,8 +136,8 @@ def _pursue(here: Pass, wish: Wish, evaluation: Evaluation, moment: Moment) -> P
     if not is_informed(here) or (spec.mutates and "rivals" not in here.reads):
         return _permission(spec, wish.target)
     unsure = _unsure(here, spec)
-    if unsure:
-        return {**look_again(*unsure), **spent(here, evaluation.state)}
+    if unsure is not None:
+        return unsure
     hold = first_hold(_gates(here, wish))
     if hold is not None:
         return held(here, wish, evaluation, hold)
@@ -147,16 +149,16 @@ def _pursue(here: Pass, wish: Wish, evaluation: Evaluation, moment: Moment) -> P
     return _pursue(here, *advised(here, wish, evaluation, verdict), moment)
 
 
-def _unsure(here: Pass, spec: Spec) -> tuple[str, str] | None:
-    """Why what was read cannot be relied on, and when to look again."""
+def _unsure(here: Pass, spec: Spec) -> Plan | None:
+    """The end of the pass if what was read cannot be relied on."""
     if not spec.mutates:
         return None
     if here.is_stale(items(mapping(here.reads["rivals"]).get("resources"))):
         # The status this pass began with is not the newest: what it counted may be wrong.
-        return "looked at an old status", "2s"
+        return look_again("looked at an old status", "2s")
     if mapping(here.reads.get("autoscalers")).get("api_found") is False:
         # Every cluster serves them; one that is about to fail does not say so.
-        return "the cluster does not say what it serves", "5s"
+        return look_again("the cluster does not say what it serves", "5s")
     return None
 
 

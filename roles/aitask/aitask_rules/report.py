@@ -278,13 +278,13 @@ _PROPOSAL_EVENTS = {
 
 
 def _of_diagnosis(here: Pass, state: State, conditions: Iterable[Condition]) -> list[Any]:
-    """One Event for each answer of a model, and for the first of several failures alike."""
+    """One Event for each answer of a model that can be used, and for the first of several failures."""
     told = next((condition for condition in conditions if condition.type == "DiagnosisSucceeded"), None)
     if told is None or state.usage == here.state.usage:
         return []
     if told.status == "True":
         kind, reason = "Normal", "Diagnosed"
-    elif here.old_condition("DiagnosisSucceeded").get("reason") != told.reason:
+    elif state.usage.get("consecutiveFailures") == 1:
         kind, reason = "Warning", "DiagnosisFailed"
     else:
         return []

@@ -142,9 +142,10 @@ def test_nobody_is_asked_where_nothing_may_be_done(settings: dict[str, Any], rea
 def test_a_provider_that_is_closed_to_the_namespace_costs_no_reads() -> None:
     world = patient("restart", fallback="restart")
     world.task["metadata"]["namespace"] = "elsewhere"
-    world.pods = []  # evidence would need them, the metric does too: only a plan tells
-    plan = world._read(world._task(), reads := {})  # type: ignore[var-annotated]
-    assert (plan["next"], "events" in reads, world.questions) == ("report", False, [])
+    world.cpu = "95m"
+    reads: dict[str, Any] = {}
+    plan = world._read(world._task(), reads)
+    assert (plan["next"], "events" in reads, world.questions) == ("act", False, [])
 
 
 def test_the_same_evidence_is_not_asked_about_again_and_other_evidence_is() -> None:
@@ -206,26 +207,53 @@ def test_who_waits_for_a_turn_says_so_and_asks_again_until_the_answer_would_be_l
     assert (len(world.acts), world.condition("DiagnosisSucceeded")) == (1, ("False", "Busy"))
 
 
-def test_what_was_edited_during_the_call_is_looked_at_anew_and_the_call_is_paid_for() -> None:
+def test_an_answer_is_waited_for_without_reading_or_writing_anything() -> None:
     world = patient("restart", policy=freely())
-
-    def edit() -> None:
-        world.version += 1
-
-    world.during_question = edit
+    world.hangs = True
     world.run(cpu="95m")
-    assert (world.acts, world.status["usage"]["calls"], "conditions" in world.status) == ([], 1, True)
-    world.during_question = None
+    assert (world.condition("ActionPermitted"), world.plan["requeue"]) == (("False", "DiagnosisPending"), "2s")
+    assert world.condition("DiagnosisSucceeded") == ("Unknown", "Pending")
+    writes = world.writes
+    for _ in range(5):
+        world.run(2)
+    assert (world.writes, world.acts, world.plan["status"]) == (writes, [], {})
+    world.hangs = False
     world.run(2)
-    assert (len(world.questions), len(world.acts)) == (1, 1)
+    assert (len(world.questions), len(world.acts), world.status["lastAction"]["decidedBy"]) == (1, 1, "model")
 
 
-def test_the_switch_that_was_thrown_during_the_call_stops_the_act() -> None:
+def test_what_changes_while_an_answer_is_awaited_counts() -> None:
+    """The switch, and what the spec allows."""
     world = patient("restart", policy=freely())
-    world.during_question = lambda: setattr(world, "settings", configured(mode="Off"))
+    world.is_slow = True
     world.run(cpu="95m")
-    assert (world.acts, world.condition("ActionPermitted")) == ([], ("False", "OperatorOff"))
+    world.settings = configured(mode="Off")
+    assert world.run(2).condition("ActionPermitted") == ("False", "OperatorOff")
+    world.settings = configured()
+    world.edit(diagnose={"allowedActions": ["notify"], "fallbackAction": "none"})
+    world.run(2)
+    assert (world.acts, world.condition("DiagnosisSucceeded")) == ([], ("False", "ActionNotAllowed"))
     assert world.status["usage"]["calls"] == 1
+
+
+def test_an_answer_to_a_breach_long_ago_is_paid_for_and_asked_for_anew() -> None:
+    world = patient("restart", policy=freely())
+    world.is_slow = True
+    world.run(cpu="95m").run(60, cpu="20m")
+    world.run(3600, cpu="95m")
+    assert (world.acts, world.status["usage"]["calls"], len(world.questions)) == ([], 1, 1)
+    world.run(2).run(2)
+    assert (len(world.acts), world.status["usage"]["calls"], len(world.questions)) == (1, 2, 2)
+
+
+def test_a_question_that_was_lost_is_asked_again() -> None:
+    """The pod was killed while it was under way."""
+    world = patient("restart", policy=freely())
+    world.is_slow = True
+    world.run(cpu="95m")
+    world.letter, world.is_slow = None, False
+    world.run(2)
+    assert (len(world.questions), len(world.acts)) == (2, 1)
 
 
 def test_logs_are_sent_only_where_they_are_asked_for() -> None:

@@ -59,8 +59,8 @@ class Verdict:
 
     @property
     def waits(self) -> bool:
-        """Whether it is only not this task's turn."""
-        return self.reason == "Busy"
+        """Whether it is not this task's turn yet, or the answer is still to come."""
+        return self.reason in ("Busy", "Pending")
 
     @property
     def is_of_model(self) -> bool:

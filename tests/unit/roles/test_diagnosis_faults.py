@@ -11,7 +11,7 @@ from aitask_rules.config import Provider
 from aitask_rules.diagnosis import Verdict, ask, judge, parse_diagnose, render_diagnosis, with_choice
 
 from tests.support.models import FAULTS, ModelServer, decision, serving_models
-from tests.unit.roles.breach_cases import NOW, load
+from tests.unit.roles.breach_cases import NAMES, NOW, load
 
 TOKEN = "canary-credential-5d1f"
 GOOD = dict.fromkeys(
@@ -64,7 +64,8 @@ def diagnose(server: ModelServer, model: str, case: str, turns: Path, seconds: f
         **asked.as_plan(), "url": f"{server.url}/chat/completions", "method": "POST", "token": TOKEN, "ca_path": None,
         "limit": 65536, "turns": str(turns), "revision": "1", "seconds": seconds,
     }  # fmt: skip
-    return judge(settings, facts, asked, aitask_http._in_turn(request))
+    answer = aitask_http._in_turn(request)
+    return judge(settings, facts, asked, json.loads(json.dumps(answer).replace(TOKEN, "*****")))
 
 
 def test_every_fault_has_its_row() -> None:
@@ -92,27 +93,20 @@ def test_a_fault_has_its_reason_and_ends_in_the_fallback(model: str, server: Mod
 
 
 def test_nothing_that_is_secret_or_names_anything_ever_left(server: ModelServer, tmp_path: Path) -> None:
-    """After every case was sent, and after all faults above: not one canary in one byte."""
-    cases = ("injected", "slow-dependency", "crash-on-configuration", "init-fails", "node-lost", "secret-missing")
-    for name in cases:
-        diagnose(server, "good", name, tmp_path / name if (tmp_path / name).mkdir() is None else tmp_path)
-    seen = server.seen.replace(TOKEN.encode(), b"")
-    canaries = [canary for name in cases for canary in load(name).canaries if canary.isascii()]
-    assert [
-        c for c in (*canaries, "env-canary", "arg-canary", "checkout", "guard-checkout") if c.encode() in seen
-    ] == []
+    """Every case is sent; then also what the faults above were sent counts."""
+    for name in NAMES:
+        (tmp_path / name).mkdir()
+        begin = len(server.seen)
+        diagnose(server, "good", name, tmp_path / name)
+        canaries = [canary for canary in load(name).canaries if canary.isascii() and canary not in "shop/"]
+        sent = bytes(server.seen[begin:])
+        assert [c for c in (*canaries, "checkout", "-canary-rosebud", "arg-canary") if c.encode() in sent] == []
     assert server.strayed == 0, "a redirect was followed"
     assert server.seen.count(TOKEN.encode()) == len(server.bodies), "the credential goes into one header only"
 
 
 def test_an_answer_that_repeats_everything_tells_nothing_new(server: ModelServer, tmp_path: Path) -> None:
-    """The module takes the credential out of what comes back (no_log), see test_aitask_http; here it is not there."""
     server.answer = decision(rootCause="pod-000000 and secret-000000 and e1")
     found = diagnose(server, "good", "crash-on-configuration", tmp_path)
     server.answer = decision()
     assert found.root_cause == "pod-000000 and secret-000000 and e1", "what is no pseudonym stays as it is"
-
-
-def test_the_certificate_is_checked_against_the_bundle_of_the_provider() -> None:
-    """See test_aitask_http: the request is the same."""
-    assert "ca_path=asked" in Path(aitask_http.__file__).read_text()

@@ -77,6 +77,12 @@ async def _hang(_: ModelServer, __: web.Request) -> web.StreamResponse:
     return web.Response()
 
 
+async def _hold(server: ModelServer, request: web.Request) -> web.StreamResponse:
+    """A good answer, once the test lets it go."""
+    await server.release.wait()
+    return await _good(server, request)
+
+
 async def _reset(_: ModelServer, request: web.Request) -> web.StreamResponse:
     assert request.transport is not None
     request.transport.abort()
@@ -184,6 +190,7 @@ FAULTS: dict[str, Callable[..., Awaitable[web.StreamResponse]]] = {
         200, f"data: {json.dumps(completion(_JSON))}\n\ndata: [DONE]\n\n", Content_Type="text/event-stream"
     ),
     "hang": _hang,
+    "hold": _hold,
     "drip": _drip,
     "endless": _endless,
     "reset": _reset,
@@ -214,12 +221,25 @@ class ModelServer:
     most_at_once: int = 0
     """Questions that were in flight together."""
     on_request: Callable[[], None] = lambda: None
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+    """Once it is set (`let_go`), the model `hold` answers."""
+    loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def url(self) -> str:
         return f"{self.scheme}://127.0.0.1:{self.port}/v1"
 
+    def let_go(self) -> None:
+        """From another thread than the server's."""
+        assert self.loop is not None, "nobody has asked yet"
+        self.loop.call_soon_threadsafe(self.release.set)
+
+    def base(self, name: str) -> str:
+        """Another address of the same server: a turn and a breaker of its own."""
+        return f"{self.scheme}://127.0.0.1:{self.port}/{name}/v1"
+
     async def question(self, request: web.Request) -> web.StreamResponse:
+        self.loop = asyncio.get_running_loop()
         await self._keep(request)
         self.headers.append(dict(request.headers))
         self.bodies.append(await request.json())
@@ -247,6 +267,7 @@ class ModelServer:
     def application(self) -> web.Application:
         app = web.Application()
         app.router.add_post(PATH, self.question)
+        app.router.add_post(f"/{{name}}{PATH}", self.question)
         app.router.add_route("*", "/stranger", self.stranger)
         return app
 

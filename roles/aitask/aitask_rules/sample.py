@@ -5,9 +5,8 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from .model import Sample, Spec, Target
+from .model import UTILISATION, Sample, Spec, Target
 from .prometheus import query_sample
-from .spec import UTILISATION
 from .values import items, mapping, one_line, parse_quantity, parse_time
 
 Pod = Mapping[str, Any]

@@ -8,7 +8,13 @@ Ansible's (TLS, proxies, certificates).
 
 A request that is slow or dear takes a `turn`: one file for all processes of the machine, locked while the request goes
 on, so that there is never a second one. Nobody waits for it. In it stands how the last ones went (`Breaker`), and
-whether to ask at all. All in one file, for a role's module_utils would make every module of every run slow.
+whether to ask at all.
+
+A request whose answer takes longer than a pass should last goes as a `letter`: a process of its own sends it and leaves
+the answer in a file, where a later call with the same name finds it. Runs are few at once (one, in a pod with half a
+CPU), and one that waited would keep all others waiting.
+
+All in one file, for a role's module_utils would make every module of every run slow.
 """
 
 from __future__ import annotations
@@ -16,13 +22,17 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import stat
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -55,6 +65,12 @@ options:
     type: str
     default: ""
     description: Of the configuration; after 401, 403 or 404 nothing is sent until it changes.
+  letter:
+    type: str
+    default: ""
+    description: Name under which the answer is left for a later call. Needs O(turn).
+  note: {type: str, default: "", description: What comes back with the answer to a letter.}
+  peek: {type: bool, default: false, description: "Only tell how the letter stands: sends nothing, takes nothing."}
 author: [The aitask-operator authors]
 """
 EXAMPLES = r"""
@@ -73,9 +89,13 @@ media: {returned: always, type: str, description: "Type of the body, without par
 held:
   returned: always
   type: str
-  description: "Why nothing was sent: Busy, CircuitOpen, RateLimited, Unauthorized, ProviderNotFound; else empty."
+  description: >-
+    Why nothing was sent: Busy, CircuitOpen, RateLimited, Unauthorized, ProviderNotFound; or Pending, where the answer
+    to the letter is awaited; else empty.
 until: {returned: always, type: str, description: "When it may be sent again, RFC 3339, if that is known."}
 elapsed: {returned: always, type: float, description: Seconds that it took.}
+note: {returned: with the answer to a letter, type: str, description: O(note) of the call that sent it.}
+ready: {returned: with O(peek), type: bool, description: Whether the answer is there.}
 """
 
 _TRY_AGAIN = (0, 408, 425, 429, 500, 502, 503, 504)
@@ -88,6 +108,8 @@ _OPEN_SECONDS = 300.0
 _UNSAID_SECONDS = 30.0
 """After 429 without a Retry-After."""
 _LONGEST_WAIT = 3600.0
+_LETTER_SECONDS = 86400.0
+"""An answer that nobody has asked for by then is thrown away."""
 _REFUSALS = {401: "Unauthorized", 403: "Unauthorized", 404: "ProviderNotFound"}
 
 
@@ -137,7 +159,9 @@ def main() -> None:
             "pause": {"type": "float", "default": 1},
             "limit": {"type": "int", "default": 65536},
             **{name: {"type": "str", "default": ""} for name in ("otherwise", "turn", "revision")},
-            "turns": {"type": "path", "default": "/tmp"},  # noqa: S108 -- guarded, see _take_turn
+            **{name: {"type": "str", "default": ""} for name in ("letter", "note")},
+            "peek": {"type": "bool", "default": False},
+            "turns": {"type": "path", "default": "/tmp"},  # noqa: S108 -- guarded, see _locked
         },
         supports_check_mode=True,
     )
@@ -145,7 +169,7 @@ def main() -> None:
     if module.check_mode and asked["method"] != "GET":
         module.exit_json(changed=True, **_result({**_NOTHING, "error": "not sent in check mode"}, 0))
     asked["ca_path"] = _written(asked["ca"], module.tmpdir)
-    result = _in_turn(asked) if asked["turn"] else _asked(asked)
+    result = _by_letter(asked) if asked["letter"] else _in_turn(asked) if asked["turn"] else _asked(asked)
     # The thread of a try that is late ends with the process.
     module.exit_json(changed=asked["method"] != "GET" and result["tries"] > 0, **result)
 
@@ -161,7 +185,7 @@ def _result(
 def _in_turn(asked: dict[str, Any]) -> dict[str, Any]:
     """The request, if it is not somebody else's turn and the server is fit to be asked."""
     try:
-        file = _take_turn(Path(asked["turns"]), asked["turn"])
+        file = _locked(_path(asked, "turn"))
         return _result(dict(_NOTHING), 0, held="Busy") if file is None else _guarded(asked, file)
     except OSError as error:
         return _result({**_NOTHING, "error": f"no turn can be taken: {error}"}, 0)
@@ -188,11 +212,15 @@ def _read_breaker(file: int) -> Breaker:
         return Breaker()
 
 
-def _take_turn(directory: Path, name: str) -> int | None:
-    """The locked file, None if it is somebody else's turn. It is left open: the lock ends with the process, however
-    that ends, and with it a request that is late. A file of another user, or a link, which may lie in a directory that
-    is open to all, is not touched."""
-    path = directory / f"aitask-turn-{os.geteuid()}-{sha256(name.encode()).hexdigest()[:16]}"
+def _path(asked: dict[str, Any], kind: str) -> Path:
+    digest = sha256(asked[kind].encode()).hexdigest()[:16]
+    return Path(asked["turns"]) / f"aitask-{kind}-{os.geteuid()}-{digest}"
+
+
+def _locked(path: Path) -> int | None:
+    """The locked file, None if another process has it. It is left open: the lock ends with the process, however that
+    ends, and with it a request that is late. A file of another user, or a link, which may lie in a directory that is
+    open to all, is not touched."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     found = os.fstat(file)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
@@ -200,8 +228,102 @@ def _take_turn(directory: Path, name: str) -> int | None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        os.close(file)
         return None
     return file
+
+
+def _by_letter(asked: dict[str, Any]) -> dict[str, Any]:
+    """The answer that is there; else a letter goes out, if none is on its way. Its file is locked by who waits for the
+    answer, empty until then, and gone once it is read."""
+    path = _path(asked, "letter")
+    try:
+        if asked["peek"]:
+            return _peeked(path)
+        letter = _locked(path)
+        if letter is None:
+            return _result(dict(_NOTHING), 0, held="Pending")
+        answer = _opened(path, letter)
+        return answer or _posted(asked, path, letter)
+    except OSError as error:
+        return _result({**_NOTHING, "error": f"no letter can be sent: {error}"}, 0)
+
+
+def _peeked(path: Path) -> dict[str, Any]:
+    found = _locked(path) if path.exists() else -1
+    held = "Pending" if found is None else ""
+    return {**_result(dict(_NOTHING), 0, held=held), "ready": not held and path.exists() and path.stat().st_size > 0}
+
+
+def _opened(path: Path, letter: int) -> dict[str, Any] | None:
+    """What the letter has brought; None if it was just made, or whoever waited has died."""
+    try:
+        found = json.loads(Path(path).read_bytes())
+    except ValueError:
+        return None
+    path.unlink()
+    os.close(letter)
+    return found if isinstance(found, dict) else None
+
+
+def _posted(asked: dict[str, Any], path: Path, letter: int) -> dict[str, Any]:
+    turn = _locked(_path(asked, "turn"))
+    held, breaker = "Busy", Breaker()
+    if turn is not None:
+        breaker = _read_breaker(turn)
+        held = breaker.held(time.time(), asked["revision"])
+    if not held and turn is not None:
+        _detach(lambda: _write(letter, {**_guarded_alone(asked, turn), "note": asked["note"]}), (letter, turn))
+    else:
+        path.unlink()
+    for file in (letter, turn):  # their locks stay with the other process
+        if file is not None:
+            os.close(file)
+    return _result(dict(_NOTHING), 0, held=held or "Pending", until=breaker.until if held else 0.0)
+
+
+def _guarded_alone(asked: dict[str, Any], turn: int) -> dict[str, Any]:
+    """Without the directory of the module, which has gone by then."""
+    _throw_away(Path(asked["turns"]))
+    with TemporaryDirectory(dir=asked["turns"], prefix="aitask-ca-") as directory:
+        return _guarded({**asked, "ca_path": _written(asked["ca"], directory)}, turn)
+
+
+def _write(file: int, answer: dict[str, Any]) -> None:
+    os.pwrite(file, json.dumps(answer).encode(), 0)
+
+
+def _throw_away(directory: Path) -> None:
+    """Letters of tasks that are no more."""
+    for path in directory.glob(f"aitask-letter-{os.geteuid()}-*"):
+        with suppress(OSError):
+            if time.time() - path.lstat().st_mtime > _LETTER_SECONDS:
+                path.unlink()
+
+
+def _detach(work: Callable[[], None], files: tuple[int, ...]) -> None:
+    """In a process that neither the module nor its run waits for. It keeps these files and no other."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        os.setsid()
+        if os.fork() == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            _let_go_of_all_but(files)
+            work()
+    finally:
+        os._exit(0)
+
+
+def _let_go_of_all_but(files: tuple[int, ...]) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+    kept = sorted({2, *files})
+    for low, high in zip(kept, [*kept[1:], os.sysconf("SC_OPEN_MAX")], strict=True):
+        os.closerange(low + 1, high)
 
 
 def _asked(asked: dict[str, Any]) -> dict[str, Any]:

@@ -12,14 +12,16 @@ Data goes down this list only. A model advises; that its advice may be followed 
 action.
 """
 
+from ..model import Diagnose
 from .evidence import collect, redactor_for
 from .pods import log_source
 from .question import Question, ask
-from .settings import Diagnose, Facts, parse_diagnose
+from .settings import Facts, parse_diagnose
 from .usage import Usage, read_usage
-from .verdict import Verdict, cached, judge, refuse, render_diagnosis, standing, with_choice
+from .verdict import DIAGNOSED, Verdict, cached, judge, refuse, render_diagnosis, standing, with_choice
 
 __all__ = [
+    "DIAGNOSED",
     "Diagnose",
     "Facts",
     "Question",

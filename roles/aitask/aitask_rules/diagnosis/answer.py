@@ -8,11 +8,12 @@ from .decision import Unusable, strict_json
 
 TRANSIENT = (
     "Timeout", "RateLimited", "Unauthorized", "BudgetExhausted", "CircuitOpen", "ProviderNotFound",
-    "ProviderUnreachable", "Busy",
+    "ProviderUnreachable", "Busy", "Pending",
 )  # fmt: skip
 """Nothing was answered about this evidence: it may be asked again. All others are answers, and stand."""
 _HELD = {
     "Busy": "another task is asking it",
+    "Pending": "its answer is awaited",
     "CircuitOpen": "it failed too often in a row",
     "RateLimited": "it wants no more questions for now",
     "Unauthorized": "it refuses the operator's credential; correct the Secret or the configuration",

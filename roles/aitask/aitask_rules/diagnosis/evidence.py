@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from ..model import SYMBOLS, UTILISATION
 from ..rollback import own_revisions, revision_of
-from ..spec import SYMBOLS, UTILISATION
 from ..values import first, items, mapping, parse_quantity, whole
 from .pods import about, name_of, own_pods, pod_lines, statuses_of
 from .redact import Redactor

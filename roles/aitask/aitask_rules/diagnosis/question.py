@@ -6,10 +6,11 @@ from functools import cached_property
 from hashlib import sha256
 
 from ..config import Provider
+from ..model import Diagnose
 from .evidence import collect, redactor_for
 from .prompt import VERSION, bodies
 from .redact import Redactor
-from .settings import Diagnose, Facts
+from .settings import Facts
 
 _BYTES_OF_A_TOKEN = 4
 

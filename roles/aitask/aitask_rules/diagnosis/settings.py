@@ -4,32 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..model import Spec, State, Target, Task
+from ..model import Diagnose, Spec, State, Target, Task
 from ..values import items
 
 CHOICES = ("notify", "scale", "restart", "rollback", "patchResources")
 FALLBACKS = ("none", "notify", "scale", "restart", "rollback")
 _MOST_TOKENS = 2**53 - 1
-
-
-@dataclass(frozen=True)
-class Diagnose:
-    """How a model is asked, and what it may choose."""
-
-    provider: str
-    allowed: tuple[str, ...]
-    """Of CHOICES; `none` may always be chosen."""
-    timeout: float
-    """Seconds for the whole call."""
-    max_tokens: int
-    """Longest answer."""
-    daily_tokens: int
-    """Of questions and answers in one UTC day."""
-    min_confidence: int
-    """Percent."""
-    include_logs: bool
-    fallback: str
-    """Of FALLBACKS: what is done without a usable answer."""
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from ..model import Spec
+from ..model import Diagnose, Spec
 from ..values import format_time, items, mapping, one_line, parse_time, whole
 from .answer import TRANSIENT, content_of, used_tokens
 from .decision import ACTIONS, Decision, Unusable, parse_decision
 from .question import Question
-from .settings import Diagnose, Facts
+from .settings import Facts
 
 DIAGNOSED = "Diagnosed"
 _CAUSE = 1000
@@ -60,8 +60,8 @@ class Verdict:
 
     @property
     def waits(self) -> bool:
-        """Whether it is only not this task's turn."""
-        return self.reason == "Busy"
+        """Whether it is not this task's turn yet, or the answer is still to come."""
+        return self.reason in ("Busy", "Pending")
 
     @property
     def is_of_model(self) -> bool:
@@ -72,7 +72,7 @@ class Verdict:
 def judge(diagnose: Diagnose, facts: Facts, question: Question, answer: Mapping[str, Any]) -> Verdict:
     """`answer` is the result of the task that sent the question."""
     who = f"model provider {one_line(diagnose.provider, 63)}"
-    cost = {
+    cost: dict[str, Any] = {
         "key": question.key,
         "tokens": used_tokens(answer, question.reserve, len(question.body.encode()), diagnose.max_tokens),
         "calls": max(whole(answer.get("tries")), 0),

@@ -29,7 +29,9 @@ def serving_application(application: web.Application, context: ssl.SSLContext | 
         ready.set_result(runner.addresses[0][1])
         await stop.wait()
         await runner.cleanup()
-        handlers = asyncio.all_tasks() - {asyncio.current_task()}  # those that were cancelled
+        handlers = asyncio.all_tasks() - {asyncio.current_task()}
+        for handler in handlers:
+            handler.cancel()  # one whose client has gone is not cancelled by the clean-up
         await asyncio.gather(*handlers, return_exceptions=True)
         await asyncio.sleep(0)  # connections are closed a turn later
 

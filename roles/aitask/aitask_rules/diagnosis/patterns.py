@@ -16,7 +16,7 @@ _NAMES = (
 """Wherever they stand in a name: `dbPassword`, `token_v2`."""
 _SHORT_NAMES = r"(?:pass|pwd|pw|auth|dsn|session(?:[-_.]?id)?|cookie|signature|sig|salt|otp|pin)"
 """Only as a part of their own: not in `signal: killed`."""
-_NAMED = rf"(?:{_NAMES}|(?<![A-Za-z0-9]){_SHORT_NAMES}(?![A-Za-z0-9])[A-Za-z0-9_.-]{0, 40})"
+_NAMED = rf"(?:{_NAMES}|(?<![A-Za-z0-9]){_SHORT_NAMES}(?![A-Za-z0-9])[A-Za-z0-9_.-]{{0,40}})"
 _BEFORE, _AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 _VALUE = r"(?P<it>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^\s,;&\"']+)"
 _SUFFIXES = (

@@ -19,6 +19,7 @@ from .settings import Facts
 DIAGNOSED = "Diagnosed"
 _CAUSE = 1000
 _MESSAGE = 400
+_INSTEAD = "; fallbackAction is "
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def judge(diagnose: Diagnose, facts: Facts, question: Question, answer: Mapping[
 
 def refuse(diagnose: Diagnose, reason: str, message: str, key: str = "", until: datetime | None = None) -> Verdict:
     """The fallback, without a usable answer."""
-    text = f"{one_line(message, _MESSAGE)}; fallbackAction is {diagnose.fallback}"
+    text = f"{one_line(message, _MESSAGE)}{_INSTEAD}{diagnose.fallback}"
     return Verdict(reason, text, "fallback", diagnose.fallback, key=key, until=until)
 
 
@@ -187,7 +188,7 @@ def render_diagnosis(verdict: Verdict, now: datetime) -> dict[str, Any]:
         "time": format_time(now),
         "source": verdict.source,
         "reason": verdict.reason,
-        "error": None if usable else one_line(f"{verdict.reason}: {verdict.message}", 256),
+        "error": None if usable else one_line(f"{verdict.reason}: {verdict.message.partition(_INSTEAD)[0]}", 256),
         "action": verdict.action,
         "suggestedAction": verdict.suggested or None,
         "rootCause": verdict.root_cause or None,

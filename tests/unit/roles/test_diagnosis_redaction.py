@@ -103,6 +103,23 @@ def test_no_secret_comes_through_in_events_messages_and_logs(pairs: list[tuple[s
     assert [secret for secret in (a, b, c, d) if secret in told] == []
 
 
+@pytest.mark.parametrize(
+    ("told", "gone"),
+    [
+        ("AA==\n-----END EC PRIVATE KEY-----\nstarted", "AA=="),
+        ("got eyJhbGci.eyJzdWI.c2ln from peer", "eyJ"),
+        ("use ghp_plainwords or sk-plainwords", "plainwords"),
+        ('object "team-a"/"orders" not registered', "orders"),
+        ("Pulled docker.io/library/nginx:1.27 from localhost:5000/own/thing", "nginx"),
+        ("Pulled docker.io/library/nginx:1.27 from localhost:5000/own/thing", "thing"),
+        ("Deleted pod billing-6c5b4d8f77-k2z9x of another", "billing"),
+        ("Deleted pod: shop/billing", "billing"),
+    ],
+)
+def test_what_is_too_short_to_look_random_is_known_by_its_form(told: str, gone: str) -> None:
+    assert gone not in Redactor("key", NAMES).redact(told)
+
+
 names = st.from_regex(r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?", fullmatch=True)
 
 
@@ -137,6 +154,7 @@ def test_what_tells_the_cause_stays(words: str) -> None:
         ("\uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44=rosebud", "password=secret-"),
         ("pod web-7d9f8c6b5d-x2x9z_shop(id)", "pod pod-"),
         ("web.shop.svc.cluster.local", "host-"),
+        ("pod of another: billing-6c5b4d8f77-k2z9x", "another: pod-"),
         ("deployment web, not webb or web-2", "not webb or web-2"),
         ("at 2026-01-31T10:00:00Z and 10:00:01.5", "at <time> and <time>"),
     ],

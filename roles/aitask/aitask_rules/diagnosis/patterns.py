@@ -40,7 +40,7 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("secret", re.compile(rf"{_BEFORE}(?:AKIA|ASIA|AROA|AIDA|AGPA|ANPA)[A-Z0-9]{{12,}}")),
     ("secret", re.compile(
         rf"{_BEFORE}(?:gh[opsru]_|github_pat_|glpat-|xox[a-z]-|sk-|rk_|pk_|sk_|AIza|ya29\.|npm_|pypi-|hf_|dckr_pat_|SG\."
-        r"|hvs\.|dop_v1_|shpat_|PMAK-|lin_api_|eyJh)[A-Za-z0-9._-]{8,}"
+        r"|hvs\.|dop_v1_|shpat_|PMAK-|lin_api_)[A-Za-z0-9._-]{8,}"
     )),
     ("name", re.compile(r"(?i)secrets? \((?P<it>[^)\n]+)\)")),
     ("name", re.compile(r"(?i)(?:quota: |(?:secret|configmap) (?=[a-z0-9.-]+/))(?P<it>[a-z0-9][-a-z0-9./]*)")),

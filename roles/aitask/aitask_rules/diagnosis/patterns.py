@@ -40,7 +40,7 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("secret", re.compile(rf"{_BEFORE}(?:AKIA|ASIA|AROA|AIDA|AGPA|ANPA)[A-Z0-9]{{12,}}")),
     ("secret", re.compile(
         rf"{_BEFORE}(?:gh[opsru]_|github_pat_|glpat-|xox[a-z]-|sk-|rk_|pk_|sk_|AIza|ya29\.|npm_|pypi-|hf_|dckr_pat_|SG\."
-        r"|hvs\.|dop_v1_|shpat_|PMAK-|lin_api_|eyJh)[A-Za-z0-9._-]{8,}"
+        r"|hvs\.|dop_v1_|shpat_|PMAK-|lin_api_)[A-Za-z0-9._-]{8,}"
     )),
     ("name", re.compile(r"(?i)secrets? \((?P<it>[^)\n]+)\)")),
     ("name", re.compile(r"(?i)(?:quota: |(?:secret|configmap) (?=[a-z0-9.-]+/))(?P<it>[a-z0-9][-a-z0-9./]*)")),
@@ -83,14 +83,19 @@ def random_runs(text: str) -> Iterator[re.Match[str]]:
 def is_random(run: str) -> bool:
     """Whether less than 60 % of its letters and digits belong to what could be words, or letters and digits take turns
     as no name has them. CamelCase reasons (`ProgressDeadlineExceeded`) and names-with-dashes are words."""
-    signs = sum(map(len, _SEPARATED.findall(run)))
+    parts = _SEPARATED.findall(run)
+    signs = sum(map(len, parts))
     if signs < 12:
         return False
-    turns = sum(a.isdigit() != b.isdigit() for part in _SEPARATED.findall(run) for a, b in pairwise(part))
-    worded = sum(len(hump) for hump in _HUMP.findall(run) if _is_word(hump))
-    return turns >= 3 or worded < 0.6 * signs
+    turns = sum(a.isdigit() != b.isdigit() for part in parts for a, b in pairwise(part))
+    return turns >= 3 or sum(map(_worded, parts)) < 0.6 * signs
+
+
+def _worded(part: str) -> int:
+    """Letters in words. Where cases are mixed, three letters are a word too easily."""
+    least = 4 if part[1:] != part[1:].lower() else 3
+    return sum(len(hump) for hump in _HUMP.findall(part) if least <= len(hump) <= 18 and _is_word(hump))
 
 
 def _is_word(hump: str) -> bool:
-    vowel = any(sign in "aeiouyAEIOUY" for sign in hump)
-    return 2 < len(hump) <= 18 and vowel and not _CONSONANTS.search(hump)
+    return any(sign in "aeiouyAEIOUY" for sign in hump) and not _CONSONANTS.search(hump)

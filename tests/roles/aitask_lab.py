@@ -101,6 +101,12 @@ class Lab:
         self.kubectl("create", "rolebinding", "aitask-backup-store", role, account)
         self._until_allowed("create", "secrets")
 
+    def let_read_logs(self) -> None:
+        """What whoever wants logs to be sent to a language model does in his namespace."""
+        role, account = "--clusterrole=aitask-operator-log-reader-role", f"--serviceaccount={':'.join(ACCOUNT)}"
+        self.kubectl("create", "rolebinding", "aitask-log-reader", role, account)
+        self._until_allowed("get", "pods/log")
+
     def _until_allowed(self, verb: str, resource: str) -> None:
         """The server takes a moment to know of a binding."""
         may, user = ("auth", "can-i", verb, resource), "system:serviceaccount:" + ":".join(ACCOUNT)

@@ -13,6 +13,8 @@ from tests.roles.aitask_lab import ACCOUNT, ROOT, Lab
 from tests.unit.roles.aitask_simulation import World
 from tests.unit.roles.test_aitask_actions import raising, rolling
 from tests.unit.roles.test_aitask_approval import approve, proposing
+from tests.unit.roles.test_aitask_diagnose import answer as model_says
+from tests.unit.roles.test_aitask_diagnose import patient
 
 pytestmark = pytest.mark.apiserver
 
@@ -87,6 +89,9 @@ def test_everything_the_rules_write_is_declared_in_the_crd(space: Lab) -> None:
     synced = World()
     assert synced.deployment is not None
     synced.deployment["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "shop"}
+    advised, busy = patient("restart", policy={"approval": "Never"}), patient("restart")
+    advised.model = model_says("restart", container="c")
+    busy.model = {"status": 0, "tries": 0, "held": "Busy", "until": ""}
     worlds = {
         "acted": World(scale={"returnAfterSeconds": 60}).run(cpu="93m"),
         "judged": World(policy={"cooldownSeconds": 30}).run(cpu="93m").settle().run(60).settle().run(60),
@@ -102,10 +107,14 @@ def test_everything_the_rules_write_is_declared_in_the_crd(space: Lab) -> None:
         "rolled-back": rolling(3, 1, 2, 3).run(cpu="93m"),
         "raised": raising({"cpu": "100m", "memory": "64Mi"}).run(cpu="93m"),
         "diagnosed": World(action="diagnose", diagnose={"fallbackAction": "scale"}).run(cpu="93m"),
+        "advised": advised.run(cpu="93m"),
+        "waiting": busy.run(cpu="93m"),
         "synced": synced.run(cpu="93m"),
     }
     written = {key for world in worlds.values() for key in world.status["state"]}
     assert {"rolledBackFrom", "told", "gitopsWarned"} <= written
+    diagnosed = {key for world in worlds.values() for key in world.status.get("diagnosis", {})}
+    assert {"rootCause", "error", "waitingSince", "evidence", "parameters"} <= diagnosed
     for name, world in worlds.items():
         space.apply(task(name))
         found = space.get("aitask", name) | {"status": world.status}
@@ -225,8 +234,8 @@ def test_names_of_crd_and_guard_carry_no_prefix_and_all_samples_are_accepted(spa
     assert {sample["kind"] for sample in samples} == {"Deployment", "AITask"}
 
 
-@pytest.mark.parametrize("name", ["aitaskbackup", "aitaskrestore"])
-def test_the_samples_of_backup_and_restore_are_accepted(space: Lab, name: str) -> None:
+@pytest.mark.parametrize("name", ["aitaskbackup", "aitaskrestore", "aitask_diagnose"])
+def test_the_samples_that_need_something_else_are_accepted(space: Lab, name: str) -> None:
     sample = yaml.safe_load((ROOT / f"config/samples/aiops_v1_{name}.yaml").read_text())
     sample["metadata"].pop("namespace")
     assert "created" in space.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", manifest=sample)

@@ -21,8 +21,11 @@ from tests.support.rights import Refusal, Right, granted, granted_again, refused
 pytestmark = [pytest.mark.apiserver, pytest.mark.slow]
 
 _USER = "system:serviceaccount:" + ":".join(ACCOUNT)
-_STORES = ("ClusterRole", "aitask-operator-backup-store-role")
-"""Bound by people, in the namespaces that they want backups in."""
+_BOUND_BY_PEOPLE = {
+    ("ClusterRole", "aitask-operator-backup-store-role"),
+    ("ClusterRole", "aitask-operator-log-reader-role"),
+}
+"""In the namespaces that they want backups in, or logs sent to a language model."""
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +63,8 @@ def bound(manifests: list[dict[str, Any]], *kinds: str) -> set[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def rights(manifests: list[dict[str, Any]]) -> set[Right]:
-    """Those of the account, with what is bound where somebody wants backups."""
-    roles = bound(manifests, "ClusterRoleBinding", "RoleBinding") | {_STORES}
+    """Those of the account, with what is bound where somebody wants it."""
+    roles = bound(manifests, "ClusterRoleBinding", "RoleBinding") | _BOUND_BY_PEOPLE
     found = granted(manifests, roles)
     assert {right.role for right in found} == roles
     return found

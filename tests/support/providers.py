@@ -12,15 +12,13 @@ import json
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Thread
 from typing import Any
 
 from aiohttp import web
 
-from tests.support.waiting import PATIENCE
+from tests.support.web_server import serving_application
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -137,28 +135,5 @@ def _error(status: int, kind: str, text: str) -> web.Response:
 def serving(context: ssl.SSLContext | None = None) -> Iterator[Provider]:
     """A provider on a free port, in a thread of its own."""
     provider = Provider(scheme="https" if context else "http")
-    ready: Future[int] = Future()
-    loop = asyncio.new_event_loop()
-    stop = asyncio.Event()
-
-    async def serve() -> None:
-        runner = web.AppRunner(provider.application(), shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-        await site.start()
-        ready.set_result(runner.addresses[0][1])
-        await stop.wait()
-        await runner.cleanup()
-        handlers = asyncio.all_tasks() - {asyncio.current_task()}  # those that were cancelled
-        await asyncio.gather(*handlers, return_exceptions=True)
-        await asyncio.sleep(0)  # connections are closed a turn later
-
-    thread = Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
-    thread.start()
-    provider.port = ready.result(PATIENCE)
-    try:
+    with serving_application(provider.application(), context) as provider.port:
         yield provider
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join()
-        loop.close()

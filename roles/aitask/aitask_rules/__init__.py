@@ -7,12 +7,13 @@ what its reads need to know.
 
 from .passes import plan_pass, report_failure
 from .permission import asks_for_labels
-from .providers import bearer_token, find_provider, query_url
+from .providers import bearer_token, config_revision, find_provider, query_url
 from .target import pod_selectors
 
 __all__ = [
     "asks_for_labels",
     "bearer_token",
+    "config_revision",
     "find_provider",
     "plan_pass",
     "pod_selectors",

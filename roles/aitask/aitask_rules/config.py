@@ -11,6 +11,8 @@
             -----BEGIN CERTIFICATE-----
           allowedNamespaces: [shop]
       webhook: {}
+      llm:
+        default: {url: http://ollama.models.svc:11434/v1, model: qwen3, allowedNamespaces: [shop]}
 
 A task names a provider and never an address: where requests go, and with which credential, one file says that only the
 operator's administrators write. A file with any fault gives no configuration at all.
@@ -31,10 +33,11 @@ from .values import mapping
 
 KEY = "config.yaml"
 CREDENTIALS = "aitask-operator-providers"
-KINDS = ("prometheus", "webhook")
+KINDS = ("prometheus", "webhook", "llm")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SECRET_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _SECRET_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+_MODEL = re.compile(r"[!-~]{1,256}")
 _CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 
 
@@ -50,6 +53,8 @@ class Provider:
     """PEM, instead of the authorities of the system."""
     namespaces: frozenset[str] = frozenset()
     """Whose tasks may use it; `*` is everybody."""
+    model: str = ""
+    """Name of the language model, for kind llm."""
 
     def is_open_to(self, namespace: str) -> bool:
         return "*" in self.namespaces or namespace in self.namespaces
@@ -63,12 +68,13 @@ class Config:
     """Whether nothing but observation is done on a cluster without the admission guard."""
     prometheus: Mapping[str, Provider] = field(default_factory=dict)
     webhook: Mapping[str, Provider] = field(default_factory=dict)
+    llm: Mapping[str, Provider] = field(default_factory=dict)
     rails: Rails = field(default_factory=Rails)
 
     def provider(self, kind: str, name: str, namespace: str) -> Provider | None:
         """None for one that is not there and for one that is closed to this namespace: nobody can probe for names."""
-        known = self.prometheus if kind == "prometheus" else self.webhook
-        found = known.get(name)
+        known = {"prometheus": self.prometheus, "webhook": self.webhook, "llm": self.llm}
+        found = known[kind].get(name)
         return found if found is not None and found.is_open_to(namespace) else None
 
 
@@ -106,7 +112,7 @@ def parse_config(text: str | None) -> Config:
     rails = parse_rails(raw, faults)
     if faults:
         raise ConfigError("; ".join(faults))
-    return Config(guard is True, known["prometheus"], known["webhook"], rails)
+    return Config(guard is True, known["prometheus"], known["webhook"], known["llm"], rails)
 
 
 class _Loader(yaml.SafeLoader):
@@ -145,7 +151,8 @@ def _providers(raw: Mapping[str, Any], kind: str, faults: list[str]) -> dict[str
 
 
 def _provider(raw: Mapping[str, Any], where: str, kind: str, faults: list[str]) -> Provider:
-    unknown(raw, ("url", "secretRef", "caBundle", "allowedNamespaces"), where, faults)
+    own = ("model",) if kind == "llm" else ()
+    unknown(raw, ("url", *own, "secretRef", "caBundle", "allowedNamespaces"), where, faults)
     url, ca = raw.get("url"), raw.get("caBundle")
     fault = _url_fault(url, kind)
     if fault:
@@ -155,7 +162,15 @@ def _provider(raw: Mapping[str, Any], where: str, kind: str, faults: list[str]) 
     elif ca is not None and not str(url).lower().startswith("https:"):
         faults.append(f"{where}caBundle needs an https url")
     secret, key = _secret(raw, where, faults)
-    return Provider(str(url).rstrip("/"), secret, key, str(ca or ""), _namespaces(raw, where, faults))
+    model = _model(raw, where, faults) if kind == "llm" else ""
+    return Provider(str(url).rstrip("/"), secret, key, str(ca or ""), _namespaces(raw, where, faults), model)
+
+
+def _model(raw: Mapping[str, Any], where: str, faults: list[str]) -> str:
+    model = raw.get("model")
+    if not isinstance(model, str) or not _MODEL.fullmatch(model):
+        faults.append(f"{where}model must be the name of a model as the server lists it, without spaces")
+    return str(model)
 
 
 def _url_fault(url: Any, kind: str) -> str:
@@ -174,6 +189,8 @@ def _url_fault(url: Any, kind: str) -> str:
         return "must not hold # or \\"
     if kind == "prometheus" and "?" in url:
         return "must end before /api/v1 and hold no ?"
+    if kind == "llm" and ("?" in url or url.rstrip("/").endswith("/chat/completions")):
+        return "must end before /chat/completions and hold no ?"
     return ""
 
 

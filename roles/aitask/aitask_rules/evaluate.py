@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 
-from .model import UP, Condition, Sample, Spec, State, Target, Verdict
-from .spec import SYMBOLS
+from .model import SYMBOLS, UP, Condition, Sample, Spec, State, Target, Verdict
 from .values import format_value
 
 _LABELS = {
@@ -56,7 +55,7 @@ def evaluate(spec: Spec, before: State, target: Target, sample: Sample, moment: 
     if sample.value is None:
         return _without_data(spec, state, sample, moment)
     newer = sample.time is None or state.sample_time is None or sample.time > state.sample_time
-    unsettled = target.is_unsettled_for(spec.action)
+    unsettled = target.is_unsettled_for(spec)
     counted = not unsettled and (moment.fresh or ((moment.due or moment.was_missing) and newer))
     if counted:
         state = _count(spec, state, sample.value, moment.now)
@@ -136,7 +135,7 @@ def _threshold(state: State, measured: str) -> Condition:
 
 
 def _wanted(spec: Spec, state: State, target: Target, value: Fraction, now: datetime) -> str:
-    if over(spec, value) and target.is_unsettled_for(spec.action) and spec.mutates:
+    if over(spec, value) and target.is_unsettled_for(spec) and spec.mutates:
         # Not counted, so nothing comes of it; but the gate says why.
         return "Breached"
     if state.breached:

@@ -29,8 +29,8 @@ def first_hold(gates: Iterator[Hold | None]) -> Hold | None:
 
 
 def gates_before_reads(wish: Wish) -> Iterator[Hold | None]:
-    if wish.spec.action == "none":
-        yield Hold("DiagnosisFailed", "diagnose.fallbackAction is none; nothing is done")
+    if wish.spec.candidates == ("none",):
+        yield _nothing_to_do(wish)
     if wish.spec.mutates:
         yield _rollout(wish)
         yield later(hourly(wish), cooldown(wish, wish.spec.cooldown))
@@ -39,6 +39,12 @@ def gates_before_reads(wish: Wish) -> Iterator[Hold | None]:
         yield _gitops(wish)
     else:
         yield hourly(wish)
+
+
+def _nothing_to_do(wish: Wish) -> Hold:
+    if wish.spec.decided_by == "model":
+        return Hold("NothingAdvised", "the model advises to do nothing")
+    return Hold("DiagnosisFailed", "diagnose.fallbackAction is none; nothing is done")
 
 
 def later(one: Hold | None, other: Hold | None) -> Hold | None:
@@ -52,7 +58,7 @@ def gates_after_reads(wish: Wish, reads: Mapping[str, Any]) -> Iterator[Hold | N
     others = [rival for rival in map(mapping, _found(reads, "rivals")) if _is_rival(rival, wish)]
     yield cooldown(wish, max([wish.spec.cooldown, *(_cooldown_of(rival, wish.time_scale) for rival in others)]))
     yield _conflict(wish, others)
-    if wish.spec.action == "scale":
+    if wish.spec.candidates == ("scale",):
         yield autoscaled(wish.target.name, reads)
 
 
@@ -86,7 +92,7 @@ def _found(reads: Mapping[str, Any], name: str) -> Sequence[Any]:
 
 
 def _rollout(wish: Wish) -> Hold | None:
-    if not wish.target.is_unsettled_for(wish.spec.action):
+    if not wish.target.is_unsettled_for(wish.spec):
         return None
     return Hold("RolloutInProgress", f"waits for the rollout: {wish.target.rollout}")
 

@@ -13,7 +13,8 @@ from .values import format_time, items, mapping, parse_time, whole
 
 TOP = (
     "phase", "lastExecutionTime", "observedGeneration", "observedValue", "breached", "breaches", "ineffectiveActions",
-    "nextActionTime", "replicas", "selector", "target", "state", "proposal", "lastAction", "history", "conditions",
+    "nextActionTime", "replicas", "selector", "target", "state", "proposal", "diagnosis", "usage", "lastAction",
+    "history", "conditions",
 )  # fmt: skip
 OWN_CONDITIONS = (
     "Ready", "Suspended", "TargetFound", "MetricsAvailable", "ThresholdBreached", "ActionPermitted",
@@ -54,6 +55,8 @@ def parse_state(status: Mapping[str, Any], now: datetime) -> State:
         gitops_warned=kept.get("gitopsWarned") is True,
         told=str(kept.get("told") or ""),
         proposal=mapping(status.get("proposal")),
+        diagnosis=mapping(status.get("diagnosis")),
+        usage=mapping(status.get("usage")),
         last_action=mapping(status.get("lastAction")),
         history=tuple(mapping(entry) for entry in items(status.get("history"))),
     )
@@ -113,6 +116,8 @@ def render_status(
             "told": state.told or None,
         },
         "proposal": dict(state.proposal) or None,
+        "diagnosis": dict(state.diagnosis) or None,
+        "usage": dict(state.usage) or None,
         "lastAction": dict(state.last_action) or None,
         "history": [dict(entry) for entry in state.history[:history_limit]],
         "conditions": list(conditions),

@@ -7,6 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 UP, DOWN = "Up", "Down"
+SYMBOLS = {"GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<", "LessThanOrEqual": "<="}
+"""Each comparison as people write it."""
+
+
+UTILISATION = ("CPUUtilization", "MemoryUtilization")
+"""Metrics in percent of what is requested."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,27 @@ class Raise:
     percent: int
     most: Fraction
     most_text: str
+
+
+@dataclass(frozen=True)
+class Diagnose:
+    """How a language model is asked for the cause of a breach."""
+
+    provider: str
+    """Its name in the configuration of the operator."""
+    allowed: tuple[str, ...]
+    """Actions that it may choose."""
+    timeout: float
+    """Seconds that the whole call may take. Not scaled in tests: it bounds real requests."""
+    max_tokens: int
+    """Of one answer."""
+    daily_tokens: int
+    """Of questions and answers together, in one UTC day."""
+    min_confidence: int
+    """In percent."""
+    include_logs: bool
+    fallback: str
+    """What is done without a usable answer."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +93,22 @@ class Spec:
     template: Mapping[str, Any] | None
     """Pod template of the Deployment that the task owns; None if it adopts one."""
     replicas: int | None
-    diagnosis: str = ""
-    """Name of the model provider that action diagnose asks; `action` is then what is done without an answer."""
+    diagnose: Diagnose | None = None
+    """For action diagnose; as long as `decided_by` is empty, `action` is what is done without an answer."""
+    decided_by: str = "rule"
+    """Who chose the action: rule, model or fallback; empty as long as that is open."""
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The action, or all that it may become."""
+        if self.diagnose is None or self.decided_by:
+            return (self.action,)
+        return tuple(dict.fromkeys([*self.diagnose.allowed, self.diagnose.fallback]))
 
     @property
     def mutates(self) -> bool:
-        return self.action not in ("notify", "none")
-
-    @property
-    def decided_by(self) -> str:
-        return "fallback" if self.diagnosis else "rule"
+        """Whether something may be changed."""
+        return not set(self.candidates) <= {"notify", "none"}
 
 
 @dataclass(frozen=True)
@@ -100,6 +133,8 @@ class Hold:
     reason: str
     message: str
     until: datetime | None = None
+    wait: float | None = None
+    """Seconds to the next look, where that comes before the next evaluation."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +173,9 @@ class Target:
     last_action: str
     last_action_time: datetime | None
 
-    def is_unsettled_for(self, action: str) -> bool:
+    def is_unsettled_for(self, spec: Spec) -> bool:
         """Nothing is done in the middle of a rollout, but to roll back one that does not come forward."""
-        return bool(self.rollout) and not (action == "rollback" and self.stuck)
+        return bool(self.rollout) and not ("rollback" in spec.candidates and self.stuck)
 
 
 @dataclass(frozen=True)
@@ -188,6 +223,9 @@ class State:
     told: str = ""
     """Id of the notification that told the present breach; empty if none did."""
     proposal: Mapping[str, Any] = field(default_factory=dict)
+    diagnosis: Mapping[str, Any] = field(default_factory=dict)
+    """The last verdict, as it stands in the status."""
+    usage: Mapping[str, Any] = field(default_factory=dict)
     last_action: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[Mapping[str, Any], ...] = ()
 
@@ -238,6 +276,10 @@ class Wish:
     wants: str
     now: datetime
     time_scale: float = 1.0
+    cause: str = ""
+    """What a model takes for the cause, if one chose the action."""
+    waits: Hold | None = None
+    """Why the choice is not made yet, though everything was read for it."""
 
     @property
     def hour(self) -> float:

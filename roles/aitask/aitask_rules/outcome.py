@@ -32,13 +32,13 @@ _EVENTS = {
 def held(here: Pass, wish: Wish, evaluation: Evaluation, hold: Hold) -> dict[str, Any]:
     state = replace(evaluation.state, next_action=hold.until or evaluation.state.next_action)
     message = f"{evaluation.measured}, {hold.message}"
-    if hold.until is None:
+    if hold.until is None and hold.wait is None:
         message += f", next look {time_of_day(next_look(here, wish.spec, state))}"
     conditions = [
         *_ready(here, evaluation, state),
         Condition("ActionPermitted", "False", hold.reason, message),
     ]
-    return conclude(here, wish.spec, state, wish.target, conditions)
+    return conclude(here, wish.spec, state, wish.target, conditions, Ending(wait=hold.wait))
 
 
 def rehearsal(wish: Wish, act: Act) -> dict[str, Any]:
@@ -55,6 +55,8 @@ def intent(here: Pass, wish: Wish, evaluation: Evaluation, act: Act) -> dict[str
         plan["definition"] = patch_of(wish.target, act)
     else:
         text = f"{evaluation.measured} on {wish.target.name}"
+        if wish.cause:
+            text += f"; a model takes this for the cause: {wish.cause}"
         plan["definition"] = about_act(here.task, wish.target, _EVENTS[act.type], text, "Warning", act.time, act.id)
         plan["how"] = "notify"
         if spec.webhook:

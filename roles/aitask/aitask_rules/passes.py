@@ -8,6 +8,9 @@ the calls:
     own, take, apply, resize   bring about the target that the task owns (`upkeep`)
     permit    an act is wanted and nothing known forbids it, or the end of a breach is to be told: read the operator's
               configuration, and what `reads` says
+    peek      look whether the answer of a model has come
+    evidence, logs, ask   a model is to choose the act (`consult`): read what it is told, and send it the `question`,
+              or take the answer to the last one
     rehearse  ask the server whether it would take the act
     admit     ask the ledger of acts the `question`
     act       write `intent`, then do the act, and send `notice` to the webhook if there is one
@@ -21,6 +24,8 @@ from dataclasses import replace
 from typing import Any
 
 from .act import build_act
+from .consult import advised, awaits, consult, waiting
+from .diagnosis import Verdict
 from .evaluate import UNAVAILABLE_AFTER, Evaluation, Moment, evaluate, is_due
 from .events import about_act
 from .gates import first_hold, gates_after_reads, gates_before_reads, must_resize
@@ -114,38 +119,65 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
     wants = evaluation.wants
     if wants and not moment.due and not moment.fresh and _acted_since_evaluation(evaluation.state):
         wants = ""  # one act for one evaluation; what it said still stands
-    elif wants and spec.action == "notify" and spec.on_change_only and _told(spec, evaluation.state):
-        wants = ""
-    if not wants:
-        return _nothing(here, spec, target, evaluation, moment)
-    evaluation = _diagnosed(spec, evaluation)
     wish = Wish(spec, here.task, evaluation.state, target, wants, here.now, here.time_scale)
-    hold = first_hold(gates_before_reads(wish))
+    if wants and not spec.decided_by and awaits(here):
+        return {"next": "peek"}
+    wish = replace(wish, waits=waiting(here, wish))
+    return _pursue(here, wish, evaluation, moment)
+
+
+def _pursue(here: Pass, wish: Wish, evaluation: Evaluation, moment: Moment) -> Plan:
+    spec = wish.spec
+    if not wish.wants or (not spec.mutates and spec.on_change_only and _told(spec, evaluation.state)):
+        return _nothing(here, spec, wish.target, evaluation, moment)
+    hold = wish.waits or first_hold(gates_before_reads(wish))
     if hold is not None:
         return held(here, wish, evaluation, hold)
     if not is_informed(here) or (spec.mutates and "rivals" not in here.reads):
-        return _permission(spec, target)
+        return _permission(spec, wish.target)
+    unsure = _unsure(here, spec)
+    if unsure is not None:
+        return unsure
+    hold = first_hold(_gates(here, wish))
+    if hold is not None:
+        return held(here, wish, evaluation, hold)
+    if spec.decided_by:
+        return _act(here, wish, evaluation)
+    verdict = consult(here, wish, evaluation)
+    if not isinstance(verdict, Verdict):
+        return verdict
+    return _pursue(here, *advised(here, wish, evaluation, verdict), moment)
+
+
+def _unsure(here: Pass, spec: Spec) -> Plan | None:
+    """The end of the pass if what was read cannot be relied on."""
     if not spec.mutates:
-        hold = stopped(here, mutates=False)
-        return _act(here, wish, evaluation) if hold is None else held(here, wish, evaluation, hold)
+        return None
     if here.is_stale(items(mapping(here.reads["rivals"]).get("resources"))):
         # The status this pass began with is not the newest: what it counted may be wrong.
         return look_again("looked at an old status", "2s")
     if mapping(here.reads.get("autoscalers")).get("api_found") is False:
         # Every cluster serves them; one that is about to fail does not say so.
         return look_again("the cluster does not say what it serves", "5s")
-    hold = stopped(here, mutates=True) or first_hold(gates_after_reads(wish, here.reads))
-    return _act(here, wish, evaluation) if hold is None else held(here, wish, evaluation, hold)
+    return None
+
+
+def _gates(here: Pass, wish: Wish) -> Iterator[Hold | None]:
+    """Those for which something is read. A diagnosis may still end in a notification, which a faulty configuration does
+    not stop."""
+    yield stopped(here, mutates=wish.spec.mutates and bool(wish.spec.decided_by))
+    if wish.spec.mutates:
+        yield from gates_after_reads(wish, here.reads)
 
 
 def _permission(spec: Spec, target: Target) -> Plan:
     """A notification needs no more than to know whether it may be told. What holds the size of a target that the task
     owns must not be forgotten by reading again."""
-    action, sized = spec.action if spec.mutates else "", spec.template is not None
+    sized = spec.template is not None and must_resize(spec.replicas, target)
     wanted = {
         "rivals": spec.mutates,
-        "autoscalers": action == "scale" or (sized and must_resize(spec.replicas, target)),
-        "history": action == "rollback",
+        "autoscalers": "scale" in spec.candidates or sized,
+        "history": "rollback" in spec.candidates,
     }
     return _asking(**wanted)
 
@@ -153,15 +185,6 @@ def _permission(spec: Spec, target: Target) -> Plan:
 def _asking(*, rivals: bool = False, autoscalers: bool = False, history: bool = False) -> Plan:
     """Reads the operator's configuration, and these."""
     return {"next": "permit", "reads": {"rivals": rivals, "autoscalers": autoscalers, "history": history}}
-
-
-def _diagnosed(spec: Spec, evaluation: Evaluation) -> Evaluation:
-    """No model can be asked: said beside the sample, and the rules go on with fallbackAction."""
-    if not spec.diagnosis or not evaluation.conditions:
-        return evaluation
-    text = f"{evaluation.measured}, no model provider {spec.diagnosis} is configured; fallbackAction is {spec.action}"
-    diagnosis = Condition("DiagnosisSucceeded", "False", "ProviderNotFound", text)
-    return replace(evaluation, conditions={**evaluation.conditions, "DiagnosisSucceeded": diagnosis})
 
 
 def _act(here: Pass, wish: Wish, evaluation: Evaluation) -> Plan:

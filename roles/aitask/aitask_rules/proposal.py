@@ -19,18 +19,19 @@ from .model import Act, Hold, State, Target, Task, Wish
 from .values import format_time, parse_time, time_of_day
 
 APPROVE = "aiops.example.com/approve"
-_OPEN = ("Pending", "Denied", "Expired")
+OPEN = ("Pending", "Denied", "Expired")
 
 
 def needs_approval(wish: Wish) -> bool:
     """A rehearsal changes nothing and needs none."""
-    return wish.spec.approval == "Always" and wish.spec.mutates and not wish.spec.dry_run
+    asked = wish.spec.approval == "Always" or (wish.spec.approval == "OnDiagnosis" and wish.spec.decided_by == "model")
+    return asked and wish.spec.mutates and not wish.spec.dry_run
 
 
 def review(state: State, task: Task, target: Target, now: datetime) -> State:
     """What has become of the proposal since it was written: it was for this spec and this target, and has its time."""
     proposal = state.proposal
-    if proposal.get("state") not in _OPEN:
+    if proposal.get("state") not in OPEN:
         return state
     same_target = state.target_uid in ("", target.uid) and proposal.get("targetGeneration") == target.generation
     if state.observed_generation != task.generation or not same_target:
@@ -43,7 +44,7 @@ def review(state: State, task: Task, target: Target, now: datetime) -> State:
 
 def withdraw(state: State) -> State:
     """No act is wanted any more; the next breach is asked about anew, also after a denial."""
-    return _turned(state, "Superseded") if state.proposal.get("state") in _OPEN else state
+    return _turned(state, "Superseded") if state.proposal.get("state") in OPEN else state
 
 
 def carried_out(state: State, identity: str) -> State:
@@ -55,7 +56,7 @@ def settle(wish: Wish, act: Act) -> tuple[State, Act | Hold]:
     """The state with the proposal that this act needs, and the act if it is approved, else why it waits."""
     proposal = wish.state.proposal
     standing = str(proposal.get("state", ""))
-    if standing not in _OPEN or proposal.get("parameters") != act.change.intends:
+    if standing not in OPEN or proposal.get("parameters") != act.change.intends:
         return _propose(wish, act)
     identity, answer = str(proposal.get("id")), str(wish.task.annotations.get(APPROVE, ""))
     if standing == "Denied":

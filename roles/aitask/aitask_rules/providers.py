@@ -8,13 +8,15 @@ from urllib.parse import urlencode
 
 from .config import ConfigError, Provider, read_config
 from .rails import OFF
-from .values import items, mapping, one_line
+from .values import first, items, mapping, one_line
 
 NOTHING = {"url": "", "secret": "", "key": "", "ca": ""}
 _EVALUATION_SECONDS = 5
 
 
-_CALLED = {"prometheus": "Prometheus provider", "webhook": "webhook"}
+_CALLED = {"prometheus": "Prometheus provider", "webhook": "webhook", "llm": "model provider"}
+_BELOW = {"llm": "/chat/completions"}
+"""What follows the address of a provider, where it is always the same."""
 
 
 def choose_provider(configuration: Mapping[str, Any], kind: str, name: str, namespace: str) -> Provider | str:
@@ -23,7 +25,7 @@ def choose_provider(configuration: Mapping[str, Any], kind: str, name: str, name
         config = read_config(configuration)
     except ConfigError as error:
         return f"the configuration of the operator cannot be used: {one_line(error, 700)}"
-    if kind == "webhook" and config.rails.mode == OFF:
+    if kind != "prometheus" and config.rails.mode == OFF:
         return "the operator is switched off (mode: Off)"
     found = config.provider(kind, name, namespace)
     if found is None:
@@ -37,7 +39,7 @@ def find_provider(configuration: Mapping[str, Any], kind: str, name: str, namesp
     found = choose_provider(configuration, kind, name, namespace)
     if isinstance(found, str):
         return dict(NOTHING)
-    return {"url": found.url, "secret": found.secret, "key": found.key, "ca": found.ca}
+    return {"url": found.url + _BELOW.get(kind, ""), "secret": found.secret, "key": found.key, "ca": found.ca}
 
 
 def query_url(base: str, query: str) -> str:
@@ -59,3 +61,9 @@ def bearer_token(result: Mapping[str, Any], key: str) -> str:
     except (Base64Error, UnicodeDecodeError, ValueError):
         return ""
     return token if token.isprintable() and " " not in token else ""
+
+
+def config_revision(configuration: Mapping[str, Any], credential: Mapping[str, Any]) -> str:
+    """Another one as soon as the ConfigMap or the Secret was written: a provider that refused is then tried again."""
+    read = (mapping(first(result).get("metadata")) for result in (configuration, credential))
+    return "/".join(f"{meta.get('uid', '')}.{meta.get('resourceVersion', '')}" for meta in read)

@@ -134,9 +134,9 @@ def conclude(
     return {
         "next": "report",
         "status": status_patch(here.old, status),
-        "events": [*ending.events, *news, *_transition(here, ready)],
+        "events": [*ending.events, *news, *_of_diagnosis(here, state, told), *_transition(here, ready)],
         "requeue": "" if ending.waits_for_event else go_duration(_next_time(here, spec, state, ending.wait)),
-        "metrics": measured(here.state.last_action, here.old_condition("ActionPermitted"), state, told, here.reads),
+        "metrics": measured(here.state, here.old_condition("ActionPermitted"), state, told, here.reads),
         "summary": _summary(here, status),
     }
 
@@ -275,6 +275,21 @@ _PROPOSAL_EVENTS = {
     "Superseded": ("ProposalSuperseded", "Normal", "no longer asks to"),
 }
 """Reason and type of the Event, and its first words, by what the proposal has become."""
+
+
+def _of_diagnosis(here: Pass, state: State, conditions: Iterable[Condition]) -> list[Any]:
+    """One Event for each answer of a model that can be used, and for the first of several failures."""
+    told = next((condition for condition in conditions if condition.type == "DiagnosisSucceeded"), None)
+    if told is None or state.usage == here.state.usage:
+        return []
+    if told.status == "True":
+        kind, reason = "Normal", "Diagnosed"
+    elif state.usage.get("consecutiveFailures") == 1:
+        kind, reason = "Warning", "DiagnosisFailed"
+    else:
+        return []
+    text = told.message if told.status == "True" else f"{told.reason}: {told.message}"
+    return [about_task(here.task, reason, text, kind, here.now, format_time(here.now))]
 
 
 def _transition(here: Pass, ready: Mapping[str, Any]) -> list[Any]:

@@ -19,13 +19,13 @@ def roll_back(wish: Wish, replica_sets: Sequence[Any]) -> Change | Hold:
     """To `toRevision`, else to the newest revision that is not the current one and that this task never rolled away
     from."""
     target, wanted = wish.target, wish.spec.to_revision
-    own = [found for found in map(mapping, replica_sets) if _is_of(found, target.uid) and _revision(found) > 0]
-    current = next((found for found in own if str(_revision(found)) == target.revision), None)
+    own = own_revisions(replica_sets, target.uid)
+    current = next((found for found in own if str(revision_of(found)) == target.revision), None)
     if current is None:
         return Hold("NoRollbackHistory", f"the current revision of {target.name} is not in its history")
-    earlier = sorted((found for found in own if found is not current), key=_revision, reverse=True)
+    earlier = [found for found in own if found is not current]
     if wanted is not None:
-        chosen = [found for found in earlier if _revision(found) == wanted]
+        chosen = [found for found in earlier if revision_of(found) == wanted]
         missing = (
             f"revision {wanted} of {target.name} is {'the current one' if str(wanted) == target.revision else 'gone'}"
         )
@@ -34,7 +34,7 @@ def roll_back(wish: Wish, replica_sets: Sequence[Any]) -> Change | Hold:
         missing = f"{target.name} has no earlier revision that this task has not rolled away from"
     if not chosen:
         return Hold("NoRollbackHistory", missing)
-    goal = str(_revision(chosen[0]))
+    goal = str(revision_of(chosen[0]))
     return Change(
         origin=target.revision,
         goal=goal,
@@ -45,13 +45,19 @@ def roll_back(wish: Wish, replica_sets: Sequence[Any]) -> Change | Hold:
     )
 
 
+def own_revisions(replica_sets: Sequence[Any], uid: str) -> list[Mapping[str, Any]]:
+    """Of the Deployment with this uid, newest first."""
+    own = [found for found in map(mapping, replica_sets) if _is_of(found, uid) and revision_of(found) > 0]
+    return sorted(own, key=revision_of, reverse=True)
+
+
 def _is_of(found: Mapping[str, Any], uid: str) -> bool:
     """By its controller: labels of two Deployments may overlap."""
     owners = [mapping(owner) for owner in items(mapping(found.get("metadata")).get("ownerReferences"))]
     return any(owner.get("uid") == uid and owner.get("controller") for owner in owners)
 
 
-def _revision(found: Mapping[str, Any]) -> int:
+def revision_of(found: Mapping[str, Any]) -> int:
     """0 if it has none: the Deployment controller has not taken it up yet."""
     text = str(mapping(mapping(found.get("metadata")).get("annotations")).get(REVISION, ""))
     return int(text) if text.isdecimal() else 0

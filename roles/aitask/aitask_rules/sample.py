@@ -5,9 +5,8 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from .model import Sample, Spec, Target
+from .model import UTILISATION, Sample, Spec, Target
 from .prometheus import query_sample
-from .spec import UTILISATION
 from .values import items, mapping, one_line, parse_quantity, parse_time
 
 Pod = Mapping[str, Any]
@@ -25,7 +24,7 @@ def take_sample(spec: Spec, target: Target, reads: Mapping[str, Any], now: datet
     pods = _listed(mapping(reads.get("pods")), "pods")
     if isinstance(pods, Sample):
         return pods
-    own = [pod for pod in pods if _belongs(pod, target)]
+    own = [pod for pod in pods if belongs(pod, target)]
     if spec.metric == "ContainerRestarts":
         return _restarts(own, spec, now)
     return _utilisation(own, spec, mapping(reads.get("metrics")), now, young)
@@ -53,7 +52,7 @@ def _listed(result: Mapping[str, Any], what: str) -> list[Pod] | Sample:
     return Sample(None, "ProviderUnreachable", f"{what} cannot be read: {one_line(text, 200)}")
 
 
-def _belongs(pod: Pod, target: Target) -> bool:
+def belongs(pod: Pod, target: Target) -> bool:
     """Labels may overlap; the name of the owning ReplicaSet says whose pod it is without reading the ReplicaSet."""
     meta = mapping(pod.get("metadata"))
     name = f"{target.name}-{mapping(meta.get('labels')).get('pod-template-hash')}"

@@ -3,18 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .model import DOWN, UP, Raise, Scale, Spec
-from .values import items, mapping, parse_quantity
+from .diagnosis import parse_diagnose
+from .model import DOWN, SYMBOLS, UP, UTILISATION, Diagnose, Raise, Scale, Spec
+from .values import mapping, parse_quantity
 
 ACTIONS = {
     name.lower(): name
     for name in ("scale", "scaleUp", "scaleDown", "restart", "rollback", "patchResources", "notify", "diagnose")
 }
 KNOWN_ACTIONS = "scale, scale-up, scale-down, restart, rollback, patchResources, notify, diagnose"
-FALLBACKS = ("none", "notify", "scale", "restart", "rollback")
-UTILISATION = ("CPUUtilization", "MemoryUtilization")
 METRICS = (*UTILISATION, "UnavailableReplicas", "ContainerRestarts", "Prometheus")
-SYMBOLS = {"GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<", "LessThanOrEqual": "<="}
 
 
 class SpecError(ValueError):
@@ -31,8 +29,8 @@ def parse_spec(raw: Mapping[str, Any], time_scale: float = 1.0) -> Spec:
     prometheus = mapping(metric.get("prometheus"))
     policy, notify = mapping(raw.get("policy")), mapping(raw.get("notify"))
     asked = _action(raw.get("action"))
-    diagnose = mapping(raw.get("diagnose"))
-    action = _fallback(diagnose) if asked == "diagnose" else asked
+    diagnose = _diagnose(mapping(raw.get("diagnose"))) if asked == "diagnose" else None
+    action = diagnose.fallback if diagnose else asked
     comparison = _choice(raw, "comparison", "GreaterThan", tuple(SYMBOLS))
     threshold = _number(raw, "threshold", None, 0)
     clear = _number(raw, "clearThreshold", threshold, 0)
@@ -58,16 +56,17 @@ def parse_spec(raw: Mapping[str, Any], time_scale: float = 1.0) -> Spec:
         cooldown=_number(policy, "cooldownSeconds", 300, 0) * time_scale,
         per_hour=_number(policy, "maxActionsPerHour", 4, 1),
         max_ineffective=_number(policy, "maxIneffectiveActions", 3, 1),
-        approval=_choice(policy, "approval", _approval(asked, diagnose), ("Never", "OnDiagnosis", "Always"), "policy."),
+        approval=_choice(policy, "approval", _approval(diagnose), ("Never", "OnDiagnosis", "Always"), "policy."),
         approval_timeout=_number(policy, "approvalTimeoutSeconds", 3600, 1) * time_scale,
         scale=_scale(mapping(raw.get("scale")), action, comparison, time_scale),
         to_revision=_optional(mapping(raw.get("rollback")), "toRevision"),
-        **_growth(mapping(raw.get("patchResources")), asked),
+        **_growth(mapping(raw.get("patchResources")), (asked, *(diagnose.allowed if diagnose else ()))),
         on_change_only=notify.get("onChangeOnly") is not False,
         webhook=str(notify.get("webhookRef") or ""),
         template=None if raw.get("template") is None else mapping(raw["template"]),
         replicas=None if raw.get("replicas") is None else _number(raw, "replicas", None, 0),
-        diagnosis=str(diagnose.get("providerRef") or "default") if asked == "diagnose" else "",
+        diagnose=diagnose,
+        decided_by="" if diagnose else "rule",
     )
     _check(spec)
     return spec
@@ -99,20 +98,21 @@ def _action(raw: Any) -> str:
     return name
 
 
-def _fallback(diagnose: Mapping[str, Any]) -> str:
-    """No model can be asked yet, so that a diagnosis always ends in its fallback."""
-    return _choice(diagnose, "fallbackAction", "notify", FALLBACKS, "diagnose.")
+def _diagnose(raw: Mapping[str, Any]) -> Diagnose:
+    try:
+        return parse_diagnose(raw)
+    except ValueError as error:
+        raise SpecError("InvalidSpec", str(error)) from error
 
 
-def _approval(action: str, diagnose: Mapping[str, Any]) -> str:
+def _approval(diagnose: Diagnose | None) -> str:
     """What policy.approval means where it is not set: a model that may change something needs a person."""
-    mutating = set(map(str, items(diagnose.get("allowedActions")))) - {"notify"}
-    return "OnDiagnosis" if action == "diagnose" and mutating else "Never"
+    return "OnDiagnosis" if diagnose and set(diagnose.allowed) - {"notify"} else "Never"
 
 
-def _growth(raw: Mapping[str, Any], action: str) -> dict[str, Any]:
-    """Fields `container_to_raise` and `raises` of the spec."""
-    if action != "patchResources":
+def _growth(raw: Mapping[str, Any], actions: tuple[str, ...]) -> dict[str, Any]:
+    """Fields `container_to_raise` and `raises` of the spec, whose action is one of these."""
+    if "patchResources" not in actions:
         return {"container_to_raise": "", "raises": ()}
     raises = [
         Raise(resource, _number(raw, percent, None, 1), *_most(raw, maximum))

@@ -67,6 +67,11 @@ def _token(secret: Mapping[str, Any], key: str) -> Any:
     return _rules().bearer_token(secret, str(key))
 
 
+def _revision(configuration: Mapping[str, Any], credential: Mapping[str, Any]) -> Any:
+    """Another text as soon as the operator's configuration, or the Secret with the credential, was written."""
+    return _rules().config_revision(configuration, credential)
+
+
 class FilterModule:
     """What Ansible asks for."""
 
@@ -79,4 +84,5 @@ class FilterModule:
             "aitask_provider": _provider,
             "aitask_query_url": _query_url,
             "aitask_token": _token,
+            "aitask_revision": _revision,
         }

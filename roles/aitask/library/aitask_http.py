@@ -5,12 +5,34 @@ ansible.builtin.uri has no bound: it reads any body to its end (50 MB of series 
 read, which an answer that drips never reaches, and a time-out of the task leaves the module's process running. This one
 ends at its deadline whatever happens, reads no more than `limit` bytes and follows no redirect. The request itself is
 Ansible's (TLS, proxies, certificates).
+
+A request that is slow or dear takes a `turn`: one file for all processes of the machine, locked while the request goes
+on, so that there is never a second one. Nobody waits for it. In it stands how the last ones went (`Breaker`), and
+whether to ask at all.
+
+A request whose answer takes longer than a pass should last goes as a `letter`: a process of its own sends it and leaves
+the answer in a file, where a later call with the same name finds it. Runs are few at once (one, in a pod with half a
+CPU), and one that waited would keep all others waiting.
+
+All in one file, for a role's module_utils would make every module of every run slow.
 """
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
+import signal
+import stat
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -33,6 +55,22 @@ options:
   tries: {type: int, default: 1, description: How often to try, while nothing answers or the server has a fault.}
   pause: {type: float, default: 1, description: Seconds between two tries.}
   limit: {type: int, default: 65536, description: Longest answer in bytes.}
+  otherwise:
+    type: str
+    default: ""
+    description: JSON to send instead after 400 or 422, once and in what is left of O(seconds).
+  turn: {type: str, default: "", description: Whose turn is taken for it; none if left out.}
+  turns: {type: path, default: /tmp, description: "Directory of the turns; the same for all runs, as TMPDIR is not."}
+  revision:
+    type: str
+    default: ""
+    description: Of the configuration; after 401, 403 or 404 nothing is sent until it changes.
+  letter:
+    type: str
+    default: ""
+    description: Name under which the answer is left for a later call. Needs O(turn).
+  note: {type: str, default: "", description: What comes back with the answer to a letter.}
+  peek: {type: bool, default: false, description: "Only tell how the letter stands: sends nothing, takes nothing."}
 author: [The aitask-operator authors]
 """
 EXAMPLES = r"""
@@ -45,10 +83,67 @@ status: {returned: always, type: int, description: Status of the answer; 0 if th
 body: {returned: always, type: str, description: "The answer, cut at O(limit)."}
 cut: {returned: always, type: bool, description: Whether it is longer.}
 error: {returned: always, type: str, description: Why there is no answer.}
-tries: {returned: always, type: int, description: Number of tries.}
+tries: {returned: always, type: int, description: Number of requests.}
+late: {returned: always, type: bool, description: Whether there was no whole answer within O(seconds).}
+media: {returned: always, type: str, description: "Type of the body, without parameters."}
+held:
+  returned: always
+  type: str
+  description: >-
+    Why nothing was sent: Busy, CircuitOpen, RateLimited, Unauthorized, ProviderNotFound; or Pending, where the answer
+    to the letter is awaited; else empty.
+until: {returned: always, type: str, description: "When it may be sent again, RFC 3339, if that is known."}
+elapsed: {returned: always, type: float, description: Seconds that it took.}
+note: {returned: with the answer to a letter, type: str, description: O(note) of the call that sent it.}
+ready: {returned: with O(peek), type: bool, description: Whether the answer is there.}
 """
 
 _TRY_AGAIN = (0, 408, 425, 429, 500, 502, 503, 504)
+_NO_FORMAT = (400, 422)
+_NOTHING: dict[str, Any] = {
+    "status": 0, "body": "", "cut": False, "error": "", "late": False, "media": "", "retry_after": None,
+}  # fmt: skip
+_FAILURES = 5
+_OPEN_SECONDS = 300.0
+_UNSAID_SECONDS = 30.0
+"""After 429 without a Retry-After."""
+_LONGEST_WAIT = 3600.0
+_LETTER_SECONDS = 86400.0
+"""An answer that nobody has asked for by then is thrown away."""
+_REFUSALS = {401: "Unauthorized", 403: "Unauthorized", 404: "ProviderNotFound"}
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """Whether to ask a server, by how the last requests went. Times are in seconds since 1970."""
+
+    failures: int = 0
+    """In a row."""
+    reason: str = ""
+    """Why not to ask: CircuitOpen and RateLimited until `until`; a refusal until the configuration changes."""
+    until: float = 0.0
+    revision: str = ""
+
+    def held(self, now: float, revision: str) -> str:
+        """The reason, while it stands. After the time of CircuitOpen one request is let through as a probe."""
+        if self.reason in _REFUSALS.values():
+            return self.reason if self.revision == revision else ""
+        # A time further ahead than any that is written: the clock was set back.
+        return self.reason if now < self.until <= now + _LONGEST_WAIT else ""
+
+    def after(self, answer: dict[str, Any], now: float, revision: str) -> Breaker:
+        """As it stands after this answer."""
+        status, wait = answer["status"], answer["retry_after"]
+        if status in _REFUSALS:
+            return Breaker(self.failures, _REFUSALS[status], 0.0, revision)
+        if status == 429 or (status == 503 and wait is not None):
+            wait = _UNSAID_SECONDS if wait is None else min(wait, _LONGEST_WAIT)
+            return Breaker(self.failures, "RateLimited", now + wait, revision)
+        if status == 200 and not answer["cut"] and answer["media"] == "application/json":
+            return Breaker()
+        failures = self.failures + 1
+        is_open = failures >= _FAILURES
+        return Breaker(failures, "CircuitOpen" if is_open else "", now + _OPEN_SECONDS if is_open else 0.0, revision)
 
 
 def main() -> None:
@@ -63,20 +158,195 @@ def main() -> None:
             "tries": {"type": "int", "default": 1},
             "pause": {"type": "float", "default": 1},
             "limit": {"type": "int", "default": 65536},
+            **{name: {"type": "str", "default": ""} for name in ("otherwise", "turn", "revision")},
+            **{name: {"type": "str", "default": ""} for name in ("letter", "note")},
+            "peek": {"type": "bool", "default": False},
+            "turns": {"type": "path", "default": "/tmp"},  # guarded, see _locked
         },
         supports_check_mode=True,
     )
     asked = dict(module.params)
     if module.check_mode and asked["method"] != "GET":
-        module.exit_json(changed=True, status=0, body="", cut=False, error="not sent in check mode", tries=0)
+        module.exit_json(changed=True, **_result({**_NOTHING, "error": "not sent in check mode"}, 0))
     asked["ca_path"] = _written(asked["ca"], module.tmpdir)
+    result = _by_letter(asked) if asked["letter"] else _in_turn(asked) if asked["turn"] else _asked(asked)
+    # The thread of a try that is late ends with the process.
+    module.exit_json(changed=asked["method"] != "GET" and result["tries"] > 0, **result)
+
+
+def _result(
+    answer: dict[str, Any], tries: int, elapsed: float = 0.0, held: str = "", until: float = 0.0
+) -> dict[str, Any]:
+    moment = datetime.fromtimestamp(until, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if until else ""
+    shown = {name: value for name, value in answer.items() if name != "retry_after"}
+    return {**shown, "tries": tries, "elapsed": round(elapsed, 3), "held": held, "until": moment}
+
+
+def _in_turn(asked: dict[str, Any]) -> dict[str, Any]:
+    """The request, if it is not somebody else's turn and the server is fit to be asked."""
+    try:
+        file = _locked(_path(asked, "turn"))
+        return _result(dict(_NOTHING), 0, held="Busy") if file is None else _guarded(asked, file)
+    except OSError as error:
+        return _result({**_NOTHING, "error": f"no turn can be taken: {error}"}, 0)
+
+
+def _guarded(asked: dict[str, Any], file: int) -> dict[str, Any]:
+    breaker = _read_breaker(file)
+    held = breaker.held(time.time(), asked["revision"])
+    if held:
+        return _result(dict(_NOTHING), 0, held=held, until=breaker.until)
+    answer, tries, elapsed = _sent_within(asked)
+    breaker = breaker.after(answer, time.time(), asked["revision"])
+    os.ftruncate(file, 0)
+    os.pwrite(file, json.dumps(asdict(breaker)).encode(), 0)
+    return _result(answer, tries, elapsed, until=breaker.until)
+
+
+def _read_breaker(file: int) -> Breaker:
+    """What cannot be read says nothing, and the server is asked."""
+    try:
+        raw = json.loads(os.pread(file, 4096, 0))
+        return Breaker(int(raw["failures"]), str(raw["reason"]), float(raw["until"]), str(raw["revision"]))
+    except (ValueError, TypeError, KeyError, OverflowError):
+        return Breaker()
+
+
+def _path(asked: dict[str, Any], kind: str) -> Path:
+    digest = sha256(asked[kind].encode()).hexdigest()[:16]
+    return Path(asked["turns"]) / f"aitask-{kind}-{os.geteuid()}-{digest}"
+
+
+def _locked(path: Path) -> int | None:
+    """The locked file, None if another process has it. It is left open: the lock ends with the process, however that
+    ends, and with it a request that is late. A file of another user, or a link, which may lie in a directory that is
+    open to all, is not touched."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        raise OSError(f"{path} is no file of this user; remove it")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        return None
+    return file
+
+
+def _by_letter(asked: dict[str, Any]) -> dict[str, Any]:
+    """The answer that is there; else a letter goes out, if none is on its way. Its file is locked by who waits for the
+    answer, empty until then, and gone once it is read."""
+    path = _path(asked, "letter")
+    try:
+        if asked["peek"]:
+            return _peeked(path)
+        letter = _locked(path)
+        if letter is None:
+            return _result(dict(_NOTHING), 0, held="Pending")
+        answer = _opened(path, letter)
+        return answer or _posted(asked, path, letter)
+    except OSError as error:
+        return _result({**_NOTHING, "error": f"no letter can be sent: {error}"}, 0)
+
+
+def _peeked(path: Path) -> dict[str, Any]:
+    letter = _locked(path) if path.exists() else None
+    ready = letter is not None and os.fstat(letter).st_size > 0
+    held = "Pending" if letter is None and path.exists() else ""
+    if letter is not None:
+        os.close(letter)
+    return {**_result(dict(_NOTHING), 0, held=held), "ready": ready}
+
+
+def _opened(path: Path, letter: int) -> dict[str, Any] | None:
+    """What the letter has brought; None if it was just made, or whoever waited has died."""
+    try:
+        found = json.loads(Path(path).read_bytes())
+    except ValueError:
+        return None
+    path.unlink()
+    os.close(letter)
+    return found if isinstance(found, dict) else None
+
+
+def _posted(asked: dict[str, Any], path: Path, letter: int) -> dict[str, Any]:
+    turn = _locked(_path(asked, "turn"))
+    held, breaker = "Busy", Breaker()
+    if turn is not None:
+        breaker = _read_breaker(turn)
+        held = breaker.held(time.time(), asked["revision"])
+    if not held and turn is not None:
+        _detach(lambda: _write(letter, {**_guarded_alone(asked, turn), "note": asked["note"]}), (letter, turn))
+    else:
+        path.unlink()
+    for file in (letter, turn):  # their locks stay with the other process
+        if file is not None:
+            os.close(file)
+    return _result(dict(_NOTHING), 0, held=held or "Pending", until=breaker.until if held else 0.0)
+
+
+def _guarded_alone(asked: dict[str, Any], turn: int) -> dict[str, Any]:
+    """Without the directory of the module, which has gone by then."""
+    _throw_away(Path(asked["turns"]))
+    with TemporaryDirectory(dir=asked["turns"], prefix="aitask-ca-") as directory:
+        return _guarded({**asked, "ca_path": _written(asked["ca"], directory)}, turn)
+
+
+def _write(file: int, answer: dict[str, Any]) -> None:
+    os.pwrite(file, json.dumps(answer).encode(), 0)
+
+
+def _throw_away(directory: Path) -> None:
+    """Letters of tasks that are no more."""
+    for path in directory.glob(f"aitask-letter-{os.geteuid()}-*"):
+        with suppress(OSError):
+            if time.time() - path.lstat().st_mtime > _LETTER_SECONDS:
+                path.unlink()
+
+
+def _detach(work: Callable[[], None], files: tuple[int, ...]) -> None:
+    """In a process that neither the module nor its run waits for. It keeps these files and no other."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        os.setsid()
+        if os.fork() == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            _let_go_of_all_but(files)
+            work()
+    finally:
+        os._exit(0)
+
+
+def _let_go_of_all_but(files: tuple[int, ...]) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+    kept = sorted({2, *files})
+    for low, high in zip(kept, [*kept[1:], os.sysconf("SC_OPEN_MAX")], strict=True):
+        os.closerange(low + 1, high)
+
+
+def _asked(asked: dict[str, Any]) -> dict[str, Any]:
+    begin = time.monotonic()
     for number in range(1, asked["tries"] + 1):
-        answer = _within(asked)
+        answer, _, _ = _sent_within(asked)
         if answer["status"] not in _TRY_AGAIN or number == asked["tries"]:
             break
         time.sleep(asked["pause"])
-    # The thread of a try that is late ends with the process.
-    module.exit_json(changed=asked["method"] != "GET", tries=number, **answer)
+    return _result(answer, number, time.monotonic() - begin)
+
+
+def _sent_within(asked: dict[str, Any]) -> tuple[dict[str, Any], int, float]:
+    """The answer, the number of requests, and the seconds it took. `otherwise` has what is left of the same time."""
+    begin = time.monotonic()
+    answer, tries = _within(asked), 1
+    left = asked["seconds"] - (time.monotonic() - begin)
+    if asked["otherwise"] and answer["status"] in _NO_FORMAT and left > 0:
+        answer, tries = _within({**asked, "body": asked["otherwise"], "seconds": left}), 2
+    return answer, tries, time.monotonic() - begin
 
 
 def _written(ca: str, directory: str) -> str | None:
@@ -94,8 +364,7 @@ def _within(asked: dict[str, Any]) -> dict[str, Any]:
     thread = Thread(target=lambda: answers.append(_try(asked)), daemon=True)
     thread.start()
     thread.join(asked["seconds"])
-    late = {"status": 0, "body": "", "cut": False, "error": f"no answer within {asked['seconds']:g} s"}
-    return answers[0] if answers else late
+    return answers[0] if answers else {**_NOTHING, "late": True, "error": f"no answer within {asked['seconds']:.3g} s"}
 
 
 def _try(asked: dict[str, Any]) -> dict[str, Any]:
@@ -106,10 +375,11 @@ def _try(asked: dict[str, Any]) -> dict[str, Any]:
         headers["Content-Type"] = "application/json"
     try:
         answer = _sent(asked, headers)
-        return {"status": answer.code, "error": "", **_read(answer, asked["limit"])}
+        return {**_NOTHING, "status": answer.code, **_read(answer, asked["limit"]), **_said(answer.headers)}
     except Exception as error:  # whatever the library and the network throw: it is no answer
         reason = error.reason if isinstance(error, URLError) else error
-        return {"status": 0, "body": "", "cut": False, "error": str(reason) or type(error).__name__}
+        late = isinstance(reason, TimeoutError)
+        return {**_NOTHING, "late": late, "error": str(reason) or type(error).__name__}
 
 
 def _sent(asked: dict[str, Any], headers: dict[str, str]) -> Any:
@@ -126,6 +396,23 @@ def _sent(asked: dict[str, Any], headers: dict[str, str]) -> Any:
 def _read(answer: Any, limit: int) -> dict[str, Any]:
     body = answer.read(limit + 1) if answer.fp is not None else b""
     return {"body": body[:limit].decode(errors="replace"), "cut": len(body) > limit}
+
+
+def _said(headers: Any) -> dict[str, Any]:
+    media = str(headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+    return {"media": media, "retry_after": _seconds_of(str(headers.get("Retry-After") or ""))}
+
+
+def _seconds_of(text: str) -> float | None:
+    """Retry-After (RFC 9110, 10.2.3): seconds, or a date."""
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
 
 
 if __name__ == "__main__":

@@ -338,11 +338,12 @@ def _home(task: Mapping[str, Any]) -> str:
 def _is_counted(task: Mapping[str, Any]) -> bool:
     """Those that rest, rehearse, or only tell something do no harm."""
     spec = task.get("spec") or {}
-    action = spec.get("action")
-    if str(action).replace("-", "").replace("_", "").lower() == "diagnose":
-        action = (spec.get("diagnose") or {}).get("fallbackAction") or "notify"
+    actions = [spec.get("action")]
+    if str(actions[0]).replace("-", "").replace("_", "").lower() == "diagnose":
+        diagnose = spec.get("diagnose") or {}
+        actions = [diagnose.get("fallbackAction") or "notify", *(diagnose.get("allowedActions") or [])]
     rests = spec.get("suspend") or spec.get("dryRun")
-    return not rests and str(action).lower() not in ("notify", "none")
+    return not rests and any(str(action).lower() not in ("notify", "none") for action in actions)
 
 
 def main() -> None:

@@ -110,6 +110,13 @@ class World:
         self.guard = True
         self.require_guard = True
         self.settings: dict[str, Any] = {"resources": []}
+        self.told: list[dict[str, Any]] = []
+        self.log: dict[str, Any] = {"log": ""}
+        self.model: dict[str, Any] = {"status": 0, "tries": 1, "error": "refused"}
+        self.questions: list[dict[str, Any]] = []
+        self.letter: str | None = None
+        self.hangs = False
+        self.is_slow = False
         self.ledger = LedgerObject()
         self.namespace_labels: dict[str, str] | None = {}
         self.acts: list[dict[str, Any]] = []
@@ -183,6 +190,8 @@ class World:
             if plan["status"]:
                 self._write(plan["status"])
         self.plan = plan
+        if self.letter is not None and not self.hangs and not self.is_slow:
+            return self.run(2)
         return self
 
     def _read(self, task: dict[str, Any], reads: dict[str, Any]) -> dict[str, Any]:
@@ -190,6 +199,10 @@ class World:
         plan = self._plan(task, reads)
         if plan["next"] == "observe":
             reads |= self._observe(plan["reads"]["query"])
+            plan = self._plan(task, reads)
+        if plan["next"] == "peek":
+            under_way = self.letter is not None
+            reads["peeked"] = {"held": "Pending" if under_way and self.hangs else "", "ready": under_way}
             plan = self._plan(task, reads)
         if plan["next"] == "own":
             reads |= wanted({name: read for name, read in self._permit(plan["reads"]).items() if name != "rivals"})
@@ -206,6 +219,7 @@ class World:
         if plan["next"] == "permit":
             reads |= wanted(self._permit(plan["reads"]))
             plan = self._plan(task, reads)
+        plan = self._consult(task, reads, plan)
         if plan["next"] == "rehearse":
             reads["rehearsal"] = self._patch(plan["definition"], dry_run=True)
             plan = self._plan(task, reads)
@@ -213,6 +227,32 @@ class World:
             reads["admission"] = self._admit(plan["question"])
             plan = self._plan(task, reads)
         return plan
+
+    def _consult(self, task: dict[str, Any], reads: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
+        if plan["next"] == "evidence":
+            reads |= {"events": {"resources": self.told}, "history": {"resources": self.replica_sets}}
+            reads["pods"] = self._observe()["pods"]
+            plan = self._plan(task, reads)
+        if plan["next"] == "logs":
+            reads["logs"] = self.log
+            plan = self._plan(task, reads)
+        if plan["next"] == "ask":
+            reads["model"] = self._ask(plan["question"])
+            plan = self._plan(task, reads)
+        return plan
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """As the module does it: what was asked earlier is answered now, unless the model hangs."""
+        if self.letter is not None:
+            if self.hangs:
+                return {"status": 0, "tries": 0, "held": "Pending"}
+            answer, self.letter = {**self.model, "note": self.letter}, None
+            return answer
+        if self.model.get("held") or self.model.get("unsent"):
+            return self.model
+        self.questions.append(json.loads(question["body"]))
+        self.letter = question["note"]
+        return {"status": 0, "tries": 0, "held": "Pending"}
 
     def _apply(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Server-side apply by one manager: what it applied before and does not name any more goes."""

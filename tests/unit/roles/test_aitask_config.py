@@ -100,7 +100,7 @@ def test_a_fault_names_the_field_and_the_cure_and_never_a_value(fields: dict[str
         ("requireGuard: maybe", "requireGuard must be true or false"),
         ("requireGaurd: true", "requireGaurd is not known; known are requireGuard, providers"),
         ("providers: []", "providers must be a mapping"),
-        ("providers: {promtheus: {}}", "providers.promtheus is not known; known are prometheus, webhook"),
+        ("providers: {promtheus: {}}", "providers.promtheus is not known; known are prometheus, webhook, llm"),
         ("providers: {prometheus: [a]}", "providers.prometheus must be a mapping"),
         ("providers: {prometheus: {a: x}}", "providers.prometheus.a must be a mapping with at least url"),
         ("providers: {prometheus: {A_B: {url: 'http://a'}}}", "providers.prometheus.A_B: a name has"),

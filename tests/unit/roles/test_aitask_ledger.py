@@ -373,6 +373,8 @@ def test_the_documentation_of_options_is_what_the_module_takes() -> None:
         ({"action": "none"}, False),
         ({"action": "diagnose"}, False),
         ({"action": "Diagnose", "diagnose": {"fallbackAction": "restart"}}, True),
+        ({"action": "diagnose", "diagnose": {"allowedActions": ["notify"]}}, False),
+        ({"action": "diagnose", "diagnose": {"allowedActions": ["notify", "scale"]}}, True),
         ({"action": "diagnose", "diagnose": {"fallbackAction": "restart"}, "dryRun": True}, False),
     ],
 )

@@ -1,0 +1,171 @@
+"""Action diagnose within a pass: whether a model has to be asked, what is read for it, and what comes of its verdict.
+
+What is sent and how an answer is judged is the matter of `diagnosis`. Here is when: only for an act that is wanted and
+that no gate holds; not while a proposal waits for a person, not where the evidence is what it was at the last answer,
+and not beyond the budget. No pass waits for an answer: the question goes out as a letter, and a later pass finds what
+came back.
+"""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from .config import Provider
+from .diagnosis import (
+    DIAGNOSED,
+    Facts,
+    Question,
+    Verdict,
+    ask,
+    cached,
+    judge,
+    log_source,
+    read_usage,
+    refuse,
+    render_diagnosis,
+    standing,
+    with_choice,
+)
+from .evaluate import Evaluation
+from .model import Condition, Diagnose, Hold, State, Wish
+from .permission import settings_of
+from .proposal import OPEN
+from .providers import choose_provider
+from .report import Pass
+from .values import format_time, items, mapping, parse_time, whole
+
+_RETRY = 5.0
+"""Seconds until it is asked again whether the provider is free."""
+_LOOK = 2.0
+"""Seconds until it is looked again whether an answer has come."""
+_LATE = 60.0
+"""Seconds that an answer may lie beyond its time; what was asked before is no matter of today."""
+
+
+def awaits(here: Pass) -> bool:
+    """Whether the last pass has sent a question, and this one has not looked yet for the answer."""
+    return here.state.diagnosis.get("reason") == "Pending" and "peeked" not in here.reads
+
+
+def waiting(here: Pass, wish: Wish) -> Hold | None:
+    """That the answer has not come yet; None if it has, or none is to come."""
+    if mapping(here.reads.get("peeked")).get("held") != "Pending":
+        return None
+    return _await(_of(wish))
+
+
+def consult(here: Pass, wish: Wish, evaluation: Evaluation) -> Verdict | dict[str, Any]:
+    """The verdict, or what has to be read or sent first, as a plan."""
+    diagnose = _of(wish)
+    facts = Facts(here.task, wish.spec, wish.target, evaluation.state, here.reads)
+    if wish.state.proposal.get("state") in OPEN:
+        found = standing(diagnose, facts, here.state.diagnosis)
+        if found is not None:
+            return found
+    provider = choose_provider(settings_of(here.reads), "llm", diagnose.provider, here.namespace)
+    if isinstance(provider, str):
+        return refuse(diagnose, "ProviderNotFound", provider)
+    return _missing(here, diagnose, facts) or _answer(here, diagnose, facts, provider)
+
+
+def _missing(here: Pass, diagnose: Diagnose, facts: Facts) -> dict[str, Any] | None:
+    """The reads that evidence still lacks."""
+    if "events" not in here.reads:
+        return {"next": "evidence"}
+    if not diagnose.include_logs or "logs" in here.reads:
+        return None
+    source = log_source(facts.target, mapping(here.reads.get("pods")))
+    return {"next": "logs", "reads": {"logs": source}} if source else None
+
+
+def _answer(here: Pass, diagnose: Diagnose, facts: Facts, provider: Provider) -> Verdict | dict[str, Any]:
+    question = ask(diagnose, facts, provider)
+    if "model" in here.reads:
+        return _heard(here, diagnose, facts, question, provider)
+    if not mapping(here.reads.get("peeked")).get("ready"):
+        known = cached(diagnose, facts, question, here.state.diagnosis)
+        if known is not None:
+            return known
+        usage = read_usage(here.state.usage, here.now)
+        if not usage.allows(diagnose.daily_tokens, question.reserve):
+            text = f"{usage.tokens} of {diagnose.daily_tokens} tokens are used today, "
+            return refuse(diagnose, "BudgetExhausted", f"{text}a question may take {question.reserve}", question.key)
+    return {"next": "ask", "question": {**question.as_plan(), "note": _note(here, question)}}
+
+
+def _note(here: Pass, question: Question) -> str:
+    """What the judgement of the answer needs of the question: by then the evidence may be other."""
+    note = {"time": format_time(here.now), "key": question.key, "reserve": question.reserve}
+    return json.dumps({**note, "evidence": question.evidence})
+
+
+def _heard(here: Pass, diagnose: Diagnose, facts: Facts, question: Question, provider: Provider) -> Verdict:
+    """What the answer says, if it has come."""
+    answer = mapping(here.reads["model"])
+    if answer.get("unsent"):
+        text = f"its credential cannot be read: Secret {provider.secret}, key {provider.key}"
+        return refuse(diagnose, "Unauthorized", text)
+    if "note" not in answer:
+        return judge(diagnose, facts, question, answer)
+    note = mapping(json.loads(str(answer["note"])))
+    evidence = tuple(map(str, items(note.get("evidence"))))
+    asked = replace(question, key=str(note.get("key")), evidence=evidence, reserve=whole(note.get("reserve")))
+    verdict = judge(diagnose, facts, asked, answer)
+    sent = parse_time(note.get("time"))
+    if sent is not None and here.now - sent <= timedelta(seconds=2 * diagnose.timeout + _LATE):
+        return verdict
+    late = refuse(diagnose, "Pending", "the answer to an earlier question has come, too late to be of use")
+    return replace(late, tokens=verdict.tokens, calls=verdict.calls)
+
+
+def advised(here: Pass, wish: Wish, evaluation: Evaluation, verdict: Verdict) -> tuple[Wish, Evaluation]:
+    """The wish for what the verdict says, and the evaluation that tells it."""
+    usage = read_usage(here.state.usage, here.now).after(verdict).render() if verdict.calls else here.state.usage
+    state = replace(evaluation.state, diagnosis=_remembered(here, verdict), usage=usage)
+    waits = _turn(here, wish, state, verdict)
+    succeeded = "True" if verdict.reason == DIAGNOSED else "Unknown" if waits else "False"
+    told = Condition("DiagnosisSucceeded", succeeded, verdict.reason, waits.message if waits else verdict.message)
+    evaluation = replace(evaluation, state=state, conditions={**evaluation.conditions, "DiagnosisSucceeded": told})
+    spec = replace(with_choice(wish.spec, verdict), decided_by="model" if verdict.is_of_model else "fallback")
+    cause = verdict.root_cause if spec.decided_by == "model" else ""
+    return replace(wish, spec=spec, state=state, cause=cause, waits=waits), evaluation
+
+
+def _turn(here: Pass, wish: Wish, state: State, verdict: Verdict) -> Hold | None:
+    """Why nothing is decided yet. Neither an answer nor others who ask the same provider are waited for much longer
+    than an answer may take."""
+    diagnose = _of(wish)
+    since = parse_time(state.diagnosis.get("waitingSince")) or here.now
+    most = diagnose.timeout if verdict.reason == "Busy" else 2 * diagnose.timeout + _LATE
+    if not verdict.waits or here.now - since >= timedelta(seconds=most):
+        return None
+    if verdict.reason == "Pending":
+        return _await(diagnose)
+    text = f"waits for model provider {diagnose.provider}, which another task is asking"
+    return Hold("DiagnosisPending", text, wait=_RETRY)
+
+
+def _await(diagnose: Diagnose) -> Hold:
+    text = f"waits for the answer of model provider {diagnose.provider}, at most {diagnose.timeout:g} s"
+    return Hold("DiagnosisPending", text, wait=_LOOK)
+
+
+def _remembered(here: Pass, verdict: Verdict) -> dict[str, Any]:
+    """What the status keeps of it. Told again it is not written again, and has its first time."""
+    old = dict(here.state.diagnosis)
+    known = (verdict.key, verdict.reason) == (old.get("evidenceHash"), old.get("reason"))
+    if known and not verdict.calls:
+        return old
+    new = {key: value for key, value in render_diagnosis(verdict, here.now).items() if value is not None}
+    if verdict.waits:
+        goes_on = old.get("reason") == verdict.reason and not verdict.calls
+        new["waitingSince"] = (old.get("waitingSince") if goes_on else None) or format_time(here.now)
+    unchanged = {**new, "time": None} == {**old, "time": None}
+    return old if unchanged and not verdict.calls else new
+
+
+def _of(wish: Wish) -> Diagnose:
+    if wish.spec.diagnose is None:
+        raise ValueError(f"action {wish.spec.action} asks no model")
+    return wish.spec.diagnose

@@ -1,0 +1,101 @@
+"""What must not leave the cluster, as it looks in text that nobody has marked: credentials, addresses, people.
+
+One table of (kind, pattern), tried in this order; the group `it`, else the whole match, is what is replaced. What has a
+form is found by its form, what has a name before it (`password=`) by that name, and the rest by looking random
+(`is_random`). A short secret in the middle of a sentence, `the password is rosebud`, has neither.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+_NAMES = (
+    r"(?:pass(?:word|wd|phrase)|passwd|secret|token|api[-_.]?key|access[-_.]?key(?:[-_.]?id)?|private[-_.]?key|"
+    r"encryption[-_.]?key|signing[-_.]?key|credentials?|connection[-_.]?string|authorization)[A-Za-z0-9_.-]{0,40}"
+)
+"""Wherever they stand in a name: `dbPassword`, `token_v2`."""
+_SHORT_NAMES = r"(?:pass|pwd|pw|auth|dsn|session(?:[-_.]?id)?|cookie|signature|sig|salt|otp|pin)"
+"""Only as a part of their own: not in `signal: killed`."""
+_NAMED = rf"(?:{_NAMES}|(?<![A-Za-z0-9]){_SHORT_NAMES}(?![A-Za-z0-9])[A-Za-z0-9_.-]{{0,40}})"
+_BEFORE, _AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
+_VALUE = r"(?P<it>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^\s,;&\"']+)"
+_SUFFIXES = (
+    r"(?:com|net|org|io|dev|app|cloud|info|biz|edu|gov|mil|int|internal|local|localdomain|localhost|lan|corp|home|intra|"
+    r"private|svc|arpa|test|example|invalid|onion|xyz|online|site|tech|ai|de|uk|fr|nl|be|at|ch|eu|us|ca|au|jp|cn|in|br|"
+    r"it|es|se|no|dk|fi|ie|cz|kr|nz|za|me|tv|gg)"
+)
+
+PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("secret", re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)", re.DOTALL)),
+    ("secret", re.compile(r"\A(?:(?!-----BEGIN).)*-----END [A-Z0-9 ]+-----", re.DOTALL)),
+    ("url", re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://(?P<it>[^\s\"'<>]+)")),
+    ("secret", re.compile(rf"(?i){_BEFORE}Bearer\s+(?P<it>[A-Za-z0-9._~+/=-]{{6,}})")),
+    ("secret", re.compile(
+        rf"(?i){_BEFORE}(?:Basic|Digest|Negotiate|Token)\s+(?=\S*[0-9=/+]|\S{{20}})(?P<it>[A-Za-z0-9._~+/=-]{{6,}})"
+    )),
+    ("secret", re.compile(rf"(?i){_NAMED}[\"']?\s*(?:=>|:=|=|:)\s*{_VALUE}")),
+    ("secret", re.compile(rf"(?i)(?<!\S)--?[a-z0-9-]{{0,40}}{_NAMED}\s+{_VALUE}")),
+    ("value", re.compile(rf"{_BEFORE}[A-Z][A-Z0-9_]{{2,}}=(?P<it>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|\S+)")),
+    ("secret", re.compile(rf"{_BEFORE}eyJ[A-Za-z0-9_-]{{5,}}(?:\.[A-Za-z0-9_-]*){{1,4}}")),
+    ("secret", re.compile(rf"{_BEFORE}(?:AKIA|ASIA|AROA|AIDA|AGPA|ANPA)[A-Z0-9]{{12,}}")),
+    ("secret", re.compile(
+        rf"{_BEFORE}(?:gh[opsru]_|github_pat_|glpat-|xox[a-z]-|sk-|rk_|pk_|sk_|AIza|ya29\.|npm_|pypi-|hf_|dckr_pat_|SG\."
+        r"|hvs\.|dop_v1_|shpat_|PMAK-|lin_api_)[A-Za-z0-9._-]{8,}"
+    )),
+    ("name", re.compile(r"(?i)secrets? \((?P<it>[^)\n]+)\)")),
+    ("name", re.compile(r"(?i)(?:quota: |(?:secret|configmap) (?=[a-z0-9.-]+/))(?P<it>[a-z0-9][-a-z0-9./]*)")),
+    ("name", re.compile(r"(?<![A-Za-z0-9/.-])\ue000[0-9]+\ue001/(?P<it>[a-z0-9][-a-z0-9.]*)")),  # namespace/name
+    ("name", re.compile(r"\"(?P<it>[^\s\"]+\"/\"[^\s\"]+)\"")),
+    ("name", re.compile(
+        r"(?i)(?:secret|configmap|volume|claim|persistentvolumeclaim|serviceaccount|node|pod|container|image|user|"
+        r"namespace|object|deployment|replicaset|service|ingress|job)s?(?: name| ref)? ?[=:]? ?\"(?P<it>[^\"\n]+)\""
+    )),
+    ("mail", re.compile(rf"{_BEFORE}[A-Za-z0-9._%+'-]{{1,64}}@[A-Za-z0-9-]{{1,63}}(?:\.[A-Za-z0-9-]{{1,63}})*")),
+    ("id", re.compile(rf"{_BEFORE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_AFTER}")),
+    ("ip", re.compile(r"(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9]|\.[0-9])")),
+    ("ip", re.compile(
+        r"(?<![0-9A-Za-z:.])(?:(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{0,4}|(?:[0-9a-fA-F]{1,4}:){0,6}"
+        r"[0-9a-fA-F]{0,4}::(?:[0-9a-fA-F]{1,4}:){0,6}[0-9a-fA-F]{0,4}(?<=[0-9a-fA-F]))(?![0-9A-Za-z:])"
+    )),
+    ("image", re.compile(
+        rf"(?<![A-Za-z0-9@/._-])(?:(?:[a-z0-9-]+\.)+{_SUFFIXES}(?::[0-9]+)?|localhost:[0-9]+)/[A-Za-z0-9][A-Za-z0-9._/@:+-]*[A-Za-z0-9]"
+    )),
+    ("host", re.compile(
+        rf"(?<![A-Za-z0-9@/._-])(?:[a-z0-9](?:[a-z0-9_-]{{0,61}}[a-z0-9])?\.)+{_SUFFIXES}(?![A-Za-z0-9_-]|\.[a-z0-9])"
+    )),
+    ("pod", re.compile(
+        rf"{_BEFORE}(?<!-)[a-z0-9][-a-z0-9]*-[bcdfghjklmnpqrstvwxz2456789]{{8,10}}-[bcdfghjklmnpqrstvwxz2456789]{{5}}{_AFTER}(?!-)"
+    )),
+    ("number", re.compile(r"(?<![0-9A-Za-z.-])[0-9](?:[ -]?[0-9]){12,}(?![0-9A-Za-z])")),
+)  # fmt: skip
+
+_RUN = re.compile(r"[A-Za-z0-9+/=_~-]{12,}")
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SEPARATED = re.compile(r"[A-Za-z0-9]+")
+_CONSONANTS = re.compile(r"[^aeiouyAEIOUY]{5}")
+
+
+def random_runs(text: str) -> Iterator[re.Match[str]]:
+    """Runs of signs that look like keys rather than words."""
+    return (found for found in _RUN.finditer(text) if is_random(found[0]))
+
+
+def is_random(run: str) -> bool:
+    """Whether less than 60 % of its letters and digits belong to what could be words, or letters and digits take turns
+    as no name has them. CamelCase reasons (`ProgressDeadlineExceeded`) and names-with-dashes are words."""
+    parts = _SEPARATED.findall(run)
+    signs = sum(map(len, parts))
+    if signs < 12:
+        return False
+    turns = sum(a.isdigit() != b.isdigit() for part in parts for a, b in pairwise(part))
+    return turns >= 3 or sum(map(_worded, parts)) < 0.6 * signs
+
+
+def _worded(part: str) -> int:
+    """Letters in words. Where cases are mixed, three letters are a word too easily."""
+    least = 4 if part[1:] != part[1:].lower() else 3
+    return sum(len(hump) for hump in _HUMP.findall(part) if least <= len(hump) <= 18 and _is_word(hump))
+
+
+def _is_word(hump: str) -> bool:
+    return any(sign in "aeiouyAEIOUY" for sign in hump) and not _CONSONANTS.search(hump)

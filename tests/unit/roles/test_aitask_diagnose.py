@@ -1,0 +1,271 @@
+"""Action diagnose against a simulated cluster: when a model is asked, and what its answer may bring about.
+
+What an answer must look like is for tests/unit/roles/diagnosis; here are good ones, and the ways not to get one.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.roles.aitask_simulation import World
+
+CAUSE = "memory runs out"
+PROVIDERS = {"providers": {"llm": {"default": {"url": "http://m.svc/v1", "model": "m", "allowedNamespaces": ["ns"]}}}}
+
+
+def configured(**settings: Any) -> dict[str, Any]:
+    return {"resources": [{"data": {"config.yaml": json.dumps({**PROVIDERS, **settings})}}]}
+
+
+def answer(action: str = "restart", tokens: int = 700, **parameters: Any) -> dict[str, Any]:
+    """As the module gives it."""
+    decision = {"rootCause": CAUSE, "action": action, "confidencePercent": 90, "evidence": ["e1"]}
+    message = {"role": "assistant", "content": json.dumps({**decision, "parameters": parameters})}
+    body = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": {"total_tokens": tokens}}
+    sent = {"tries": 1, "elapsed": 1.5, "held": "", "until": "", "late": False, "cut": False}
+    return {**sent, "status": 200, "media": "application/json", "body": json.dumps(body), "error": ""}
+
+
+def patient(*allowed: str, fallback: str = "notify", **spec: Any) -> World:
+    """A task that may do this on the advice of a model, a provider, and a model that says restart."""
+    diagnose = {"allowedActions": list(allowed), "fallbackAction": fallback, **spec.pop("diagnose", {})}
+    world = World(action="diagnose", diagnose=diagnose, **spec)
+    world.settings, world.model = configured(), answer()
+    return world
+
+
+def freely(**policy: Any) -> dict[str, Any]:
+    return {"approval": "Never", **policy}
+
+
+def metrics(world: World) -> dict[str, Any]:
+    """The values of the counters of the last pass, by name."""
+    return {found["name"]: found.get("counter", {}).get("add") for found in world.plan["metrics"]}
+
+
+# --- what the model chooses ---
+
+
+def test_what_the_model_chooses_is_done_and_counted() -> None:
+    world = patient("restart", policy=freely()).run(cpu="95m")
+    assert len(world.acts) == 1
+    assert (world.status["lastAction"]["type"], world.status["lastAction"]["decidedBy"]) == ("restart", "model")
+    assert world.condition("DiagnosisSucceeded") == ("True", "Diagnosed")
+    found = world.status["diagnosis"]
+    assert (found["rootCause"], found["suggestedAction"], found["source"]) == (CAUSE, "restart", "model")
+    assert world.status["usage"] == {"day": "2026-01-31", "tokens": 700, "calls": 1, "consecutiveFailures": 0}
+    assert (metrics(world)["aitask_llm_calls_total"], metrics(world)["aitask_llm_tokens_total"]) == (1, 700)
+    assert {event["reason"] for event in world.events} == {"Diagnosed", "Restarted"}
+
+
+def test_a_restart_that_waits_for_a_person_is_not_asked_about_again() -> None:
+    """Whatever the evidence says by then; and what is approved is done as it was proposed."""
+    world = patient("restart").run(cpu="95m")
+    assert world.condition("ActionPermitted") == ("False", "AwaitingApproval")
+    world.told = [event("OOMKilling")]
+    world.model = answer("notify")
+    world.run(60, cpu="99m").run(60)
+    assert (len(world.questions), world.acts) == (1, [])
+    world.annotate(approve=world.status["proposal"]["id"])
+    world.run(1)
+    assert (len(world.acts), world.status["proposal"]["state"]) == (1, "Approved")
+    assert (world.status["lastAction"]["decidedBy"], len(world.questions)) == ("model", 1)
+
+
+def test_a_fallback_that_changes_something_needs_no_approval_of_the_kind_for_models() -> None:
+    world = patient("restart", fallback="restart")
+    world.model = {"status": 503, "tries": 1, "media": "application/json", "body": "{}"}
+    world.run(cpu="95m")
+    assert (len(world.acts), world.status["lastAction"]["decidedBy"]) == (1, "fallback")
+    assert world.condition("DiagnosisSucceeded") == ("False", "ProviderUnreachable")
+    assert world.status["usage"]["consecutiveFailures"] == 1
+
+
+def test_a_model_that_advises_nothing_is_heard() -> None:
+    world = patient("restart", fallback="restart", policy=freely())
+    world.model = answer("none")
+    world.run(cpu="95m")
+    assert (world.acts, world.condition("ActionPermitted")) == ([], ("False", "NothingAdvised"))
+    world.run(60).run(60)
+    assert len(world.questions) == 1, "nothing changed"
+
+
+def test_a_notification_tells_the_cause_once_and_nobody_is_asked_again() -> None:
+    world = patient("notify")
+    world.model = answer("notify")
+    world.run(cpu="95m")
+    told = [event["message"] for event in world.events if event["reason"] == "ThresholdBreached"]
+    assert len(told) == 2
+    assert all(f"a model takes this for the cause: {CAUSE}" in text for text in told)
+    world.told = [event("OOMKilling")]
+    world.run(60).run(60)
+    assert (len(world.questions), len(world.events)) == (1, 3)
+
+
+def test_in_a_rollout_that_is_stuck_only_a_rollback_may_be_chosen() -> None:
+    world = patient("restart", "rollback", policy=freely(), metric={"type": "UnavailableReplicas"}, threshold=0)
+    assert world.deployment is not None
+    progress = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    counts = {"observedGeneration": 1, "replicas": 4, "updatedReplicas": 1, "availableReplicas": 2}
+    world.deployment["status"] = {**counts, "conditions": [progress]}
+    world.run()
+    assert (world.acts, world.condition("ActionPermitted")) == ([], ("False", "RolloutInProgress"))
+    assert len(world.questions) == 1
+    assert patient("restart", metric={"type": "UnavailableReplicas"}, threshold=0).run().questions == []
+
+
+# --- when nobody is asked ---
+
+
+def test_nobody_is_asked_while_a_gate_holds() -> None:
+    world = patient("restart", policy=freely(cooldownSeconds=600)).run(cpu="95m").settle()
+    for _ in range(3):
+        world.run(60)
+    assert world.condition("ActionPermitted") == ("False", "Cooldown")
+    assert len(world.questions) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [({"mode": "Off"}, "OperatorOff"), ({"excludedNamespaces": ["ns"]}, "NamespaceExcluded")],
+)
+def test_nobody_is_asked_where_nothing_may_be_done(settings: dict[str, Any], reason: str) -> None:
+    world = patient("restart")
+    world.settings = configured(**settings)
+    world.run(cpu="95m")
+    assert (world.questions, world.condition("ActionPermitted")) == ([], ("False", reason))
+
+
+def test_a_provider_that_is_closed_to_the_namespace_costs_no_reads() -> None:
+    world = patient("restart", fallback="restart")
+    world.task["metadata"]["namespace"] = "elsewhere"
+    world.cpu = "95m"
+    reads: dict[str, Any] = {}
+    plan = world._read(world._task(), reads)
+    assert (plan["next"], "events" in reads, world.questions) == ("act", False, [])
+
+
+def test_the_same_evidence_is_not_asked_about_again_and_other_evidence_is() -> None:
+    world = patient("restart", policy=freely(cooldownSeconds=30, maxIneffectiveActions=5))
+    world.model = answer("none")
+    world.run(cpu="95m").run(60, cpu="95m").run(60, cpu="95m")
+    assert len(world.questions) == 1
+    world.told = [event("OOMKilling")]
+    world.run(60)
+    assert len(world.questions) == 2
+
+
+def test_an_answer_that_cannot_be_used_stands_and_no_answer_is_asked_for_again() -> None:
+    world = patient("restart", fallback="none")
+    world.model = answer("scale")
+    world.run(cpu="95m").run(60)
+    assert (len(world.questions), world.condition("DiagnosisSucceeded")) == (1, ("False", "ActionNotAllowed"))
+    world = patient("restart", fallback="none")
+    world.model = {"status": 0, "late": True, "tries": 1, "error": "no answer within 30 s"}
+    world.run(cpu="95m").run(60)
+    assert (len(world.questions), world.condition("DiagnosisSucceeded")) == (2, ("False", "Timeout"))
+    assert sum(event["reason"] == "DiagnosisFailed" for event in world.events) == 1
+
+
+def test_a_budget_that_is_used_up_ends_in_the_fallback_until_the_next_day() -> None:
+    world = patient("restart", fallback="none", diagnose={"dailyTokenBudget": 2500})
+    world.model = answer("scale", tokens=2000)
+    world.run(cpu="95m")
+    world.told = [event("OOMKilling")]
+    world.run(60)
+    assert (len(world.questions), world.condition("DiagnosisSucceeded")) == (1, ("False", "BudgetExhausted"))
+    writes = world.writes
+    world.run(60, cpu="95m").run(60, cpu="95m")
+    assert world.writes <= writes + 2, "told once"
+    world.run(15 * 3600)
+    assert (len(world.questions), world.status["usage"]["tokens"]) == (2, 2000)
+
+
+def test_without_its_credential_nothing_is_sent() -> None:
+    world = patient("restart", fallback="none")
+    world.model = {"unsent": True}
+    world.run(cpu="95m")
+    assert world.condition("DiagnosisSucceeded") == ("False", "Unauthorized")
+    assert "usage" not in world.status
+
+
+# --- what happens meanwhile ---
+
+
+def test_who_waits_for_a_turn_says_so_and_asks_again_until_the_answer_would_be_late() -> None:
+    world = patient("restart", fallback="restart", diagnose={"timeoutSeconds": 12})
+    world.model = {"status": 0, "tries": 0, "held": "Busy", "until": ""}
+    world.run(cpu="95m")
+    assert (world.condition("ActionPermitted"), world.plan["requeue"]) == (("False", "DiagnosisPending"), "5s")
+    since = world.status["diagnosis"]["waitingSince"]
+    world.run(5).run(5)
+    assert (world.status["diagnosis"]["waitingSince"], world.acts) == (since, [])
+    world.run(5)
+    assert (len(world.acts), world.condition("DiagnosisSucceeded")) == (1, ("False", "Busy"))
+
+
+def test_an_answer_is_waited_for_without_reading_or_writing_anything() -> None:
+    world = patient("restart", policy=freely())
+    world.hangs = True
+    world.run(cpu="95m")
+    assert (world.condition("ActionPermitted"), world.plan["requeue"]) == (("False", "DiagnosisPending"), "2s")
+    assert world.condition("DiagnosisSucceeded") == ("Unknown", "Pending")
+    writes = world.writes
+    for _ in range(5):
+        world.run(2)
+    assert (world.writes, world.acts, world.plan["status"]) == (writes, [], {})
+    world.hangs = False
+    world.run(2)
+    assert (len(world.questions), len(world.acts), world.status["lastAction"]["decidedBy"]) == (1, 1, "model")
+
+
+def test_what_changes_while_an_answer_is_awaited_counts() -> None:
+    """The switch, and what the spec allows."""
+    world = patient("restart", policy=freely())
+    world.is_slow = True
+    world.run(cpu="95m")
+    world.settings = configured(mode="Off")
+    assert world.run(2).condition("ActionPermitted") == ("False", "OperatorOff")
+    world.settings = configured()
+    world.edit(diagnose={"allowedActions": ["notify"], "fallbackAction": "none"})
+    world.run(2)
+    assert (world.acts, world.condition("DiagnosisSucceeded")) == ([], ("False", "ActionNotAllowed"))
+    assert world.status["usage"]["calls"] == 1
+
+
+def test_an_answer_to_a_breach_long_ago_is_paid_for_and_asked_for_anew() -> None:
+    world = patient("restart", policy=freely())
+    world.is_slow = True
+    world.run(cpu="95m").run(60, cpu="20m")
+    world.run(3600, cpu="95m")
+    assert (world.acts, world.status["usage"]["calls"], len(world.questions)) == ([], 1, 1)
+    world.run(2).run(2)
+    assert (len(world.acts), world.status["usage"]["calls"], len(world.questions)) == (1, 2, 2)
+
+
+def test_a_question_that_was_lost_is_asked_again() -> None:
+    """The pod was killed while it was under way."""
+    world = patient("restart", policy=freely())
+    world.is_slow = True
+    world.run(cpu="95m")
+    world.letter, world.is_slow = None, False
+    world.run(2)
+    assert (len(world.questions), len(world.acts)) == (2, 1)
+
+
+def test_logs_are_sent_only_where_they_are_asked_for() -> None:
+    line = "worker 7 cannot reach the queue"
+    for asked in (True, False):
+        world = patient("restart", diagnose={"includeLogs": asked})
+        world.log = {"log": f"{line}\n"}
+        world.run(cpu="95m")
+        assert (line in json.dumps(world.questions)) is asked
+
+
+def event(reason: str) -> dict[str, Any]:
+    """What the kubelet or a controller tells of the target."""
+    about = {"kind": "Deployment", "name": "web", "uid": "web-uid"}
+    return {"involvedObject": about, "type": "Warning", "reason": reason, "message": "killed", "count": 1}

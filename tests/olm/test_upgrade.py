@@ -65,8 +65,8 @@ def test_an_upgrade_keeps_tasks_and_nothing_acts_twice(
     assert site.acts("shop") == acts
     assert (site.operands("shop"), site.pods("shop")) == (operands, pods)
 
-    stored = [site.api.list(kind, "shop") for kind in (AITASK, BACKUP, RESTORE)]
     site.stop(new)
+    stored = [site.api.list(kind, "shop") for kind in (AITASK, BACKUP, RESTORE)]
     site.olm.unsubscribe(HOME)
     people_made = {f"ConfigMap {HOME}/aitask-operator-config", "RoleBinding shop/aitask-backup-store"}
     work = {"Deployment shop/owned", f"Secret shop/{stored[1][0]['status']['storeName']}"}

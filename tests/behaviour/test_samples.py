@@ -42,10 +42,11 @@ def workload(scene: Scene, name: str, **pod: Any) -> None:
     found["spec"]["template"]["spec"] |= pod
     found["spec"] |= {"progressDeadlineSeconds": 1} if pod else {}  # a rollout that goes on is no breach
     scene.apply(found)
-    wanted = 0 if pod else found["spec"]["replicas"]
 
     def settled(deployment: dict[str, Any]) -> bool:
-        return deployment.get("status", {}).get("availableReplicas", 0) == wanted
+        if pod:
+            return conditions(deployment).get("Progressing", {}).get("reason") == "ProgressDeadlineExceeded"
+        return bool(deployment.get("status", {}).get("availableReplicas", 0) == found["spec"]["replicas"])
 
     scene.api.wait(DEPLOYMENT, name, scene.namespace, settled, "settled", scene.patience)
 

@@ -34,20 +34,27 @@ def sample(scene: Scene, name: str) -> dict[str, Any]:
     return found
 
 
-def workload(scene: Scene, name: str, **pod: Any) -> None:
-    """One of the samples' Deployments, with all its pods; with none ready where the pods can run nowhere."""
+def workload(scene: Scene, name: str) -> None:
+    """One of the samples' Deployments, with all its pods."""
     documents = list(yaml.safe_load_all((SAMPLES / "demo-workloads.yaml").read_text()))
     [found] = [d for d in documents if (d["kind"], d["metadata"]["name"]) == ("Deployment", name)]
     found["metadata"].pop("namespace")
-    found["spec"]["template"]["spec"] |= pod
-    found["spec"] |= {"progressDeadlineSeconds": 1} if pod else {}  # a rollout that goes on is no breach
     scene.apply(found)
-    wanted = 0 if pod else found["spec"]["replicas"]
 
     def settled(deployment: dict[str, Any]) -> bool:
-        return deployment.get("status", {}).get("availableReplicas", 0) == wanted
+        progress = conditions(deployment).get("Progressing", {}).get("reason")
+        available = deployment.get("status", {}).get("availableReplicas", 0)
+        return bool(available == found["spec"]["replicas"] and progress == "NewReplicaSetAvailable")
 
     scene.api.wait(DEPLOYMENT, name, scene.namespace, settled, "settled", scene.patience)
+
+
+def lose_pods(scene: Scene, name: str) -> None:
+    """Its pods are ready no more."""
+    for pod in json.loads(scene.kubectl("get", "pods", "-l", f"app={name}", "-o", "json"))["items"]:
+        seen = [{**c, "status": "False"} if c["type"] == "Ready" else c for c in pod["status"]["conditions"]]
+        patch = json.dumps({"status": {"conditions": seen}})
+        scene.kubectl("patch", "pod", pod["metadata"]["name"], "--subresource=status", "--type=merge", "-p", patch)
 
 
 def acts(scene: Scene, task: dict[str, Any], action: str) -> dict[str, Any]:
@@ -99,7 +106,8 @@ def test_samples_on_memory(scene: Scene) -> None:
 
 @pytest.mark.parametrize(("name", "target"), [("aitask_notify", "web"), ("aitask_diagnose", "worker")])
 def test_samples_that_tell(scene: Scene, name: str, target: str) -> None:
-    workload(scene, target, nodeSelector={"test.example.com/nowhere": "true"})
+    workload(scene, target)
+    lose_pods(scene, target)
     acts(scene, sample(scene, name), "notify")
     told = {("AITask", "ThresholdBreached"), ("Deployment", "ThresholdBreached")}
     until(lambda: told <= set(scene.events()), f"{told} are told", scene.patience)

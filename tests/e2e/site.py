@@ -15,7 +15,7 @@ from tests.support.audit_log import entries
 from tests.support.kinds import DEPLOYMENT, LEASE, NAMESPACE
 from tests.support.waiting import until
 
-SECONDS = 180.0
+SECONDS = 300.0
 """For whatever a pod has to start for."""
 LAST_ACTION, _TIME = "aiops.example.com/last-action", "aiops.example.com/last-action-time"
 _LABELS = "control-plane=controller-manager,app.kubernetes.io/name=aitask-operator"

@@ -258,8 +258,8 @@ def kept(scene: Scene) -> str:
 
 @pytest.mark.behaviour(
     case="diagnose: the model hangs",
-    sees="ActionPermitted=False DiagnosisPending, and no run waits: other tasks go on being evaluated; one that wants to "
-    "ask the same model shows DiagnosisPending too, and asks when it is free; an answer in time is followed",
+    sees="ActionPermitted=False DiagnosisPending, and no run waits: other tasks go on being evaluated; one that wants "
+    "to ask the same model shows DiagnosisPending too, and asks when it is free; an answer in time is followed",
 )
 def test_while_a_model_hangs_everything_else_goes_on(web: Scene, models: Models) -> None:
     server = models.server

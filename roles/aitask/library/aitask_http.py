@@ -250,9 +250,12 @@ def _by_letter(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _peeked(path: Path) -> dict[str, Any]:
-    found = _locked(path) if path.exists() else -1
-    held = "Pending" if found is None else ""
-    return {**_result(dict(_NOTHING), 0, held=held), "ready": not held and path.exists() and path.stat().st_size > 0}
+    letter = _locked(path) if path.exists() else None
+    ready = letter is not None and os.fstat(letter).st_size > 0
+    held = "Pending" if letter is None and path.exists() else ""
+    if letter is not None:
+        os.close(letter)
+    return {**_result(dict(_NOTHING), 0, held=held), "ready": ready}
 
 
 def _opened(path: Path, letter: int) -> dict[str, Any] | None:

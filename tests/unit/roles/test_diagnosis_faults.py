@@ -17,7 +17,7 @@ TOKEN = "canary-credential-5d1f"
 GOOD = dict.fromkeys(
     ("good", "fenced", "no-response-format", "no-usage", "absurd-usage", "negative-usage", "echo"), "Diagnosed"
 )
-SLOW = ("hang", "hold", "drip")
+SLOW = ("hang", "drip")
 REASONS = GOOD | {
     **dict.fromkeys(
         (

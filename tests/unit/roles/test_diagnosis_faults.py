@@ -17,6 +17,7 @@ TOKEN = "canary-credential-5d1f"
 GOOD = dict.fromkeys(
     ("good", "fenced", "no-response-format", "no-usage", "absurd-usage", "negative-usage", "echo"), "Diagnosed"
 )
+SLOW = ("hang", "drip")
 REASONS = GOOD | {
     **dict.fromkeys(
         (
@@ -37,7 +38,7 @@ REASONS = GOOD | {
     **dict.fromkeys(("unauthorized", "forbidden"), "Unauthorized"),
     "not-found": "ProviderNotFound",
     **dict.fromkeys(("busy", "busy-unsaid"), "RateLimited"),
-    **dict.fromkeys(("hang", "drip"), "Timeout"),
+    **dict.fromkeys(SLOW, "Timeout"),
     **dict.fromkeys(
         (
             "not-openai", "not-json", "duplicate-key-outside", "bad-request", "server-error", "unavailable", "teapot",
@@ -76,7 +77,7 @@ def test_every_fault_has_its_row() -> None:
 @pytest.mark.parametrize("model", REASONS)
 def test_a_fault_has_its_reason_and_ends_in_the_fallback(model: str, server: ModelServer, tmp_path: Path) -> None:
     before = len(server.bodies)
-    found = diagnose(server, model, "injected", tmp_path, seconds=1 if model in ("hang", "drip") else 60)
+    found = diagnose(server, model, "injected", tmp_path, seconds=1 if model in SLOW else 60)
     good = model in GOOD
     assert (found.reason, found.source) == (REASONS[model], "model" if good else "fallback")
     assert found.action == ("restart" if good else "notify")

@@ -7,6 +7,7 @@ form is found by its form, what has a name before it (`password=`) by that name,
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 
 _NAMES = (
@@ -25,49 +26,56 @@ _SUFFIXES = (
     r"it|es|se|no|dk|fi|ie|cz|kr|nz|za|me|tv|gg)"
 )
 
-PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("secret", re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)", re.DOTALL)),
-    ("secret", re.compile(r"\A(?:(?!-----BEGIN).)*-----END [A-Z0-9 ]+-----", re.DOTALL)),
-    ("url", re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://(?P<it>[^\s\"'<>]+)")),
-    ("secret", re.compile(rf"(?i){_BEFORE}Bearer\s+(?P<it>[A-Za-z0-9._~+/=-]{{6,}})")),
-    ("secret", re.compile(
+_FORMS = (
+    ("secret", r"(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)"),
+    ("secret", r"(?s)\A(?:(?!-----BEGIN).)*-----END [A-Z0-9 ]+-----"),
+    ("url", r"[A-Za-z][A-Za-z0-9+.-]{1,20}://(?P<it>[^\s\"'<>]+)"),
+    ("secret", rf"(?i){_BEFORE}Bearer\s+(?P<it>[A-Za-z0-9._~+/=-]{{6,}})"),
+    ("secret", (
         rf"(?i){_BEFORE}(?:Basic|Digest|Negotiate|Token)\s+(?=\S*[0-9=/+]|\S{{20}})(?P<it>[A-Za-z0-9._~+/=-]{{6,}})"
     )),
-    ("secret", re.compile(rf"(?i){_NAMED}[\"']?\s*(?:=>|:=|=|:)\s*{_VALUE}")),
-    ("secret", re.compile(rf"(?i)(?<!\S)--?[a-z0-9-]{{0,40}}{_NAMED}\s+{_VALUE}")),
-    ("value", re.compile(rf"{_BEFORE}[A-Z][A-Z0-9_]{{2,}}=(?P<it>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|\S+)")),
-    ("secret", re.compile(rf"{_BEFORE}eyJ[A-Za-z0-9_-]{{5,}}(?:\.[A-Za-z0-9_-]*){{1,4}}")),
-    ("secret", re.compile(rf"{_BEFORE}(?:AKIA|ASIA|AROA|AIDA|AGPA|ANPA)[A-Z0-9]{{12,}}")),
-    ("secret", re.compile(
+    ("secret", rf"(?i){_NAMED}[\"']?\s*(?:=>|:=|=|:)\s*{_VALUE}"),
+    ("secret", rf"(?i)(?<!\S)--?[a-z0-9-]{{0,40}}{_NAMED}\s+{_VALUE}"),
+    ("value", rf"{_BEFORE}[A-Z][A-Z0-9_]{{2,}}=(?P<it>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|\S+)"),
+    ("secret", rf"{_BEFORE}eyJ[A-Za-z0-9_-]{{5,}}(?:\.[A-Za-z0-9_-]*){{1,4}}"),
+    ("secret", rf"{_BEFORE}(?:AKIA|ASIA|AROA|AIDA|AGPA|ANPA)[A-Z0-9]{{12,}}"),
+    ("secret", (
         rf"{_BEFORE}(?:gh[opsru]_|github_pat_|glpat-|xox[a-z]-|sk-|rk_|pk_|sk_|AIza|ya29\.|npm_|pypi-|hf_|dckr_pat_|SG\."
         r"|hvs\.|dop_v1_|shpat_|PMAK-|lin_api_)[A-Za-z0-9._-]{8,}"
     )),
-    ("name", re.compile(r"(?i)secrets? \((?P<it>[^)\n]+)\)")),
-    ("name", re.compile(r"(?i)(?:quota: |(?:secret|configmap) (?=[a-z0-9.-]+/))(?P<it>[a-z0-9][-a-z0-9./]*)")),
-    ("name", re.compile(r"(?<![A-Za-z0-9/.-])\ue000[0-9]+\ue001/(?P<it>[a-z0-9][-a-z0-9.]*)")),  # namespace/name
-    ("name", re.compile(r"\"(?P<it>[^\s\"]+\"/\"[^\s\"]+)\"")),
-    ("name", re.compile(
+    ("name", r"(?i)secrets? \((?P<it>[^)\n]+)\)"),
+    ("name", r"(?i)(?:quota: |(?:secret|configmap) (?=[a-z0-9.-]+/))(?P<it>[a-z0-9][-a-z0-9./]*)"),
+    ("name", r"(?<![A-Za-z0-9/.-])\ue000[0-9]+\ue001/(?P<it>[a-z0-9][-a-z0-9.]*)"),  # namespace/name
+    ("name", r"\"(?P<it>[^\s\"]+\"/\"[^\s\"]+)\""),
+    ("name", (
         r"(?i)(?:secret|configmap|volume|claim|persistentvolumeclaim|serviceaccount|node|pod|container|image|user|"
         r"namespace|object|deployment|replicaset|service|ingress|job)s?(?: name| ref)? ?[=:]? ?\"(?P<it>[^\"\n]+)\""
     )),
-    ("mail", re.compile(rf"{_BEFORE}[A-Za-z0-9._%+'-]{{1,64}}@[A-Za-z0-9-]{{1,63}}(?:\.[A-Za-z0-9-]{{1,63}})*")),
-    ("id", re.compile(rf"{_BEFORE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_AFTER}")),
-    ("ip", re.compile(r"(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9]|\.[0-9])")),
-    ("ip", re.compile(
+    ("mail", rf"{_BEFORE}[A-Za-z0-9._%+'-]{{1,64}}@[A-Za-z0-9-]{{1,63}}(?:\.[A-Za-z0-9-]{{1,63}})*"),
+    ("id", rf"{_BEFORE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_AFTER}"),
+    ("ip", r"(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9]|\.[0-9])"),
+    ("ip", (
         r"(?<![0-9A-Za-z:.])(?:(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{0,4}|(?:[0-9a-fA-F]{1,4}:){0,6}"
         r"[0-9a-fA-F]{0,4}::(?:[0-9a-fA-F]{1,4}:){0,6}[0-9a-fA-F]{0,4}(?<=[0-9a-fA-F]))(?![0-9A-Za-z:])"
     )),
-    ("image", re.compile(
+    ("image", (
         rf"(?<![A-Za-z0-9@/._-])(?:(?:[a-z0-9-]+\.)+{_SUFFIXES}(?::[0-9]+)?|localhost:[0-9]+)/[A-Za-z0-9][A-Za-z0-9._/@:+-]*[A-Za-z0-9]"
     )),
-    ("host", re.compile(
+    ("host", (
         rf"(?<![A-Za-z0-9@/._-])(?:[a-z0-9](?:[a-z0-9_-]{{0,61}}[a-z0-9])?\.)+{_SUFFIXES}(?![A-Za-z0-9_-]|\.[a-z0-9])"
     )),
-    ("pod", re.compile(
+    ("pod", (
         rf"{_BEFORE}(?<!-)[a-z0-9][-a-z0-9]*-[bcdfghjklmnpqrstvwxz2456789]{{8,10}}-[bcdfghjklmnpqrstvwxz2456789]{{5}}{_AFTER}(?!-)"
     )),
-    ("number", re.compile(r"(?<![0-9A-Za-z.-])[0-9](?:[ -]?[0-9]){12,}(?![0-9A-Za-z])")),
+    ("number", r"(?<![0-9A-Za-z.-])[0-9](?:[ -]?[0-9]){12,}(?![0-9A-Za-z])"),
 )  # fmt: skip
+
+
+@cache
+def patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Compiled when a question is asked: most passes ask none, and must not pay for it."""
+    return tuple((kind, re.compile(form)) for kind, form in _FORMS)
+
 
 _RUN = re.compile(r"[A-Za-z0-9+/=_~-]{12,}")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from hashlib import sha256
 
-from .patterns import PATTERNS, random_runs
+from .patterns import patterns, random_runs
 from .text import visible
 
 _OPEN, _CLOSE = "\ue000", "\ue001"  # private use: `visible` leaves none in what comes in
@@ -48,7 +48,7 @@ class Redactor:
         plain = _TIME.sub("<time>", visible(text))
         if self._has_names:
             plain = self._known.sub(lambda found: self._mark(marked, "name", found[0]), plain)
-        for kind, pattern in PATTERNS:
+        for kind, pattern in patterns():
             plain = pattern.sub(lambda found, kind=kind: self._replaced(marked, kind, found), plain)  # type: ignore[misc]
         for found in reversed(list(random_runs(plain))):
             plain = plain[: found.start()] + self._mark(marked, "secret", found[0]) + plain[found.end() :]

@@ -6,4 +6,4 @@ annotations. Packages are layers and import downwards only:
 ``cli > app > controller > reconcile > runner | proxy | workqueue > kube | config > telemetry > model``
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

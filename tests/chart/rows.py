@@ -48,7 +48,7 @@ def row(path: str, value: Any, where: tuple[str, str], field: str, found: Any, *
 
 
 ROWS = (
-    row("image.repository", "r.example.com/x", DEPLOYMENT, f"{CONTAINER}.image", "r.example.com/x:0.1.0"),
+    row("image.repository", "r.example.com/x", DEPLOYMENT, f"{CONTAINER}.image", "r.example.com/x:0.2.0"),
     row("image.tag", "2.0", DEPLOYMENT, f"{CONTAINER}.image", "example.com/aitask-operator:2.0"),
     row("image.digest", DIGEST, DEPLOYMENT, f"{CONTAINER}.image", f"example.com/aitask-operator@{DIGEST}"),
     row("image.pullPolicy", "Always", DEPLOYMENT, f"{CONTAINER}.imagePullPolicy", "Always"),

@@ -25,7 +25,7 @@ make docker-build and make image-rootfs call it.
 
 _EPILOG = """\
 examples:
-  python -m imagebuild engine --tag registry.example.com/aitask-operator:0.1.0
+  python -m imagebuild engine --tag registry.example.com/aitask-operator:0.2.0
   python -m imagebuild engine --tag localhost/ansible-operator:dev --target runtime --tool podman
   python -m imagebuild rootfs --tag localhost/aitask-operator:dev
 

@@ -17,7 +17,7 @@ from typing import Any
 from ..values import mapping
 
 FORMAT_VERSION = 1
-OPERATOR_VERSION = "0.1.0"
+OPERATOR_VERSION = "0.2.0"
 API_GROUP, API_VERSION, KIND = "aiops.example.com", "aiops.example.com/v1", "AITask"
 MAX_STORED = 900 * 1024
 """Bytes of a compressed archive. A Secret holds 1 MiB, its base64 and metadata included in what etcd takes."""

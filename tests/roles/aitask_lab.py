@@ -105,11 +105,11 @@ class Lab:
         """What whoever wants logs to be sent to a language model does in his namespace."""
         role, account = "--clusterrole=aitask-operator-log-reader-role", f"--serviceaccount={':'.join(ACCOUNT)}"
         self.kubectl("create", "rolebinding", "aitask-log-reader", role, account)
-        self._until_allowed("get", "pods/log")
+        self._until_allowed("get", "pods", "--subresource=log")
 
-    def _until_allowed(self, verb: str, resource: str) -> None:
+    def _until_allowed(self, *right: str) -> None:
         """The server takes a moment to know of a binding."""
-        may, user = ("auth", "can-i", verb, resource), "system:serviceaccount:" + ":".join(ACCOUNT)
+        may, user = ("auth", "can-i", *right), "system:serviceaccount:" + ":".join(ACCOUNT)
         until(lambda: self.kubectl(*may, check=False, user=user).startswith("yes"), "the right is there")
 
     def pods(self) -> list[dict[str, Any]]:

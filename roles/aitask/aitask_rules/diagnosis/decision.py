@@ -49,8 +49,14 @@ def answer_schema(allowed: Sequence[str], ids: Sequence[str]) -> dict[str, Any]:
     properties = {
         "rootCause": {"type": "string"},
         "action": {"type": "string", "enum": ["none", *allowed]},
-        "confidencePercent": {"type": "integer"},
-        "evidence": {"type": "array", "items": {"type": "string", "enum": list(ids)}},
+        "confidencePercent": {"type": "integer", "minimum": 0, "maximum": 100},
+        # Without an end of the list small models repeat the ids until they are cut off.
+        "evidence": {
+            "type": "array",
+            "items": {"type": "string", "enum": list(ids)},
+            "minItems": 1,
+            "maxItems": _IDS,
+        },
         "parameters": _closed(optional),
     }
     return _closed(properties)

@@ -136,7 +136,8 @@ def test_only_a_good_answer_is_followed_and_any_other_ends_in_the_fallback(scene
     assert len(scene.acts()) == len(expected), "one act each"
     assert {conditions(task)["Ready"]["status"] for task in scene.api.list(AITASK, namespace)} == {"True"}
     asked = [body["model"] for body in models.server.bodies]
-    assert {name: asked.count(name) for name in set(asked) if asked.count(name) > 1} == {"no-response-format": 2}
+    answered = set(asked) - {"hang", "endless", "redirect"}  # who gives no answer may be asked again
+    assert {name for name in answered if asked.count(name) > 1} <= {"no-response-format"}
     assert set(asked) == {*UNUSABLE, *USABLE}
     assert models.server.strayed == 0
 

@@ -146,7 +146,12 @@ def _pursue(here: Pass, wish: Wish, evaluation: Evaluation, moment: Moment) -> P
     verdict = consult(here, wish, evaluation)
     if not isinstance(verdict, Verdict):
         return verdict
-    return _pursue(here, *advised(here, wish, evaluation, verdict), moment)
+    wish, evaluation = advised(here, wish, evaluation, verdict)
+    plan = _pursue(here, wish, evaluation, moment)
+    if plan["next"] == "report" and not plan["status"] and verdict.calls:
+        # To look again must not forget an answer that was paid for.
+        plan["status"] = {"diagnosis": {"waitingSince": None, **wish.state.diagnosis}, "usage": dict(wish.state.usage)}
+    return plan
 
 
 def _unsure(here: Pass, spec: Spec) -> Plan | None:

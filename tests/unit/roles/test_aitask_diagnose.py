@@ -246,6 +246,16 @@ def test_an_answer_to_a_breach_long_ago_is_paid_for_and_asked_for_anew() -> None
     assert (len(world.acts), world.status["usage"]["calls"], len(world.questions)) == (1, 2, 2)
 
 
+def test_an_answer_outlives_a_ledger_that_another_task_has_just_written() -> None:
+    world = patient("restart", policy=freely())
+    world.ledger.before_write = lambda: setattr(world.ledger, "version", world.ledger.version + 1)
+    world.run(cpu="95m")
+    assert (world.acts, world.status["usage"]["calls"], world.status["diagnosis"]["reason"]) == ([], 1, "Diagnosed")
+    world.ledger.before_write = None
+    world.run(3)
+    assert (len(world.questions), len(world.acts)) == (1, 1)
+
+
 def test_a_question_that_was_lost_is_asked_again() -> None:
     """The pod was killed while it was under way."""
     world = patient("restart", policy=freely())

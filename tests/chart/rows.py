@@ -23,6 +23,7 @@ ACCOUNT = ("ServiceAccount", MANAGER)
 CRD = ("CustomResourceDefinition", "aitasks.aiops.example.com")
 KEEP = {"helm.sh/resource-policy": "keep"}
 DIGEST = "sha256:" + "a" * 64
+MODEL = {"url": "http://ollama.models.svc:11434/v1", "model": "qwen3:8b", "allowedNamespaces": ["shop"]}
 PROVIDER = {"url": "https://prometheus.example.com:9090", "secretRef": {"key": "token"}, "allowedNamespaces": ["shop"]}
 SPREAD = {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
@@ -100,6 +101,7 @@ ROWS = (
     row("config.storm.cooldownSeconds", 60, CONFIG, "config.storm.cooldownSeconds", 60),
     row("config.requireGuard", False, CONFIG, "config.requireGuard", False),
     row("config.providers.prometheus", {"default": PROVIDER}, CONFIG, "config.providers.prometheus.default", PROVIDER),
+    row("config.providers.llm", {"default": MODEL}, CONFIG, "config.providers.llm.default", MODEL),
     row("config.providers.webhook", {"on-call": PROVIDER}, CONFIG, "config.providers.webhook.on-call", PROVIDER),
     row("resources", {"limits": {"memory": "2Gi"}}, DEPLOYMENT, f"{CONTAINER}.resources.limits.memory", "2Gi"),
     row("probes.liveness", {"periodSeconds": 9}, DEPLOYMENT, f"{CONTAINER}.livenessProbe.periodSeconds", 9),
@@ -197,6 +199,9 @@ BAD: tuple[tuple[dict[str, Any], str], ...] = (
     ({"config.providers.prometheus": {"default": {"url": "ftp://host"}}}, "url"),
     ({"config.providers.webhook": {"a": {"url": "https://me:secret@host/"}}}, "url"),
     ({"config.providers.webhook": {"a": {"url": "https://host/", "token": "x"}}}, "token"),
+    ({"config.providers.llm": {"default": {"url": "https://host/v1"}}}, "model"),
+    ({"config.providers.llm": {"default": {"url": "https://host/v1", "model": "two words"}}}, "model"),
+    ({"config.providers.webhook": {"a": {"url": "https://host/", "model": "x"}}}, "model"),
     ({"config.providers.slack": {}}, "slack"),
     ({"config.providers.webhook": {"On Call": {"url": "https://host/"}}}, "On Call"),
     ({"resources": {"limits": {"cpu": "half"}}}, "cpu"),

@@ -160,7 +160,7 @@ def unknown_flag(arguments: list[str], page: str) -> str | None:
     ("words", "complaint"),
     [
         (["make", "dema"], "there is no target 'dema'"),
-        (["make", "deploy", "IMAGE=x"], "the Makefile takes no IMAGE="),
+        (["make", "deploy", "PICTURE=x"], "the Makefile takes no PICTURE="),
         (["make", "deploy", "OVERLAY=config/overlays/none"], "there is no config/overlays/none"),
         (["ansible-operator", "start"], "ansible-operator has no command 'start'"),
         (["ansible-operator", "run", "--watch-file=x"], "there is no flag --watch-file"),

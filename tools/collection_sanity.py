@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from shown import run_shown
 
 ROOT = Path(__file__).parent.parent
 _COLLECTION = ROOT / "src/ansible_operator/collections/ansible_collections/operator_sdk/util"
@@ -46,24 +47,8 @@ def _copy(collections: Path) -> Path:
 
 
 def _run(tree: Path, home: Path, arguments: list[str]) -> tuple[int, str]:
-    """The exit status and the output, which is shown as it comes."""
     command = [str(Path(sys.executable).with_name("ansible-test")), "sanity", "--venv", "--color", "no", *arguments]
-    environment = {**os.environ, "HOME": str(home)}
-    lines = []
-    with subprocess.Popen(
-        command,
-        cwd=tree,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            lines.append(line)
-    return process.returncode, "".join(lines)
+    return run_shown(command, tree, {**os.environ, "HOME": str(home)})
 
 
 if __name__ == "__main__":

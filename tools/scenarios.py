@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+
+from shown import run_shown
 
 ROOT = Path(__file__).parent.parent
 _MARK = "AITASK_SCENARIO"
@@ -57,9 +58,10 @@ def play(name: str) -> Outcome:
     mark = f"{_MARK}={uuid.uuid4().hex}"
     directory = Path(tempfile.mkdtemp(prefix=f"molecule-{name}-"))
     environment = {**os.environ, "MOLECULE_EPHEMERAL_DIRECTORY": str(directory), _MARK: mark.partition("=")[2]}
+    command = [str(Path(sys.executable).with_name("molecule")), "test", "-s", name]
     started = time.monotonic()
     try:
-        status, said = _run([str(Path(sys.executable).with_name("molecule")), "test", "-s", name], environment)
+        status, said = run_shown(command, ROOT, environment)
     finally:
         shutil.rmtree(directory)
     seconds = time.monotonic() - started
@@ -69,25 +71,6 @@ def play(name: str) -> Outcome:
         return Outcome(name, "failed", seconds, "see above")
     reason = _SKIPPED.search(said)
     return Outcome(name, "skipped", seconds, reason[1]) if reason else Outcome(name, "passed", seconds)
-
-
-def _run(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
-    """The exit status and the output, which is shown as it comes."""
-    lines = []
-    with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            lines.append(line)
-    return process.returncode, "".join(lines)
 
 
 def _processes_with(mark: str) -> list[str]:

@@ -77,7 +77,9 @@ def test_a_step_that_fails_shows_what_there_is_and_fails_with_the_first_reason(t
 def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, str]]:
     """What `molecule test` gives, by scenario."""
     answers: dict[str, tuple[int, str]] = {}
-    monkeypatch.setattr(scenarios, "_run", lambda command, _environment: answers.get(command[-1], (0, "")))
+    monkeypatch.setattr(
+        scenarios, "run_shown", lambda command, _directory, _environment: answers.get(command[-1], (0, ""))
+    )
     return answers
 
 
@@ -106,11 +108,11 @@ def test_a_process_that_is_left_behind_is_a_failure(
 ) -> None:
     left = []
 
-    def leave(_command: list[str], environment: dict[str, str]) -> tuple[int, str]:
+    def leave(_command: list[str], _directory: Path, environment: dict[str, str]) -> tuple[int, str]:
         left.append(subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=environment))
         return 0, ""
 
-    monkeypatch.setattr(scenarios, "_run", leave)
+    monkeypatch.setattr(scenarios, "run_shown", leave)
     try:
         assert scenarios.main(["default"]) == 1
     finally:

@@ -35,7 +35,7 @@ STEP = """
 
 
 def test_there_are_the_scenarios_that_the_documentation_lists() -> None:
-    lines = (ROOT / "docs/development.md").read_text().splitlines()
+    lines = (ROOT / "docs/contributing.md").read_text().splitlines()
     first = lines.index("| scenario | what it shows |") + 2
     listed = [line.split("`")[1] for line in lines[first : lines.index("", first)]]
     assert sorted(listed) == scenarios.scenarios()

@@ -121,8 +121,9 @@ def test_every_pin_is_a_tool_of_its_module() -> None:
         assert {pin.package, f"tool {pin.package}"} & {line.strip() for line in lines}, pin.name
 
 
-def test_helm_and_what_is_for_olm_are_built_for_those_alone_who_ask_for_them() -> None:
-    assert set(PINS) - set(CLUSTER) == {"helm", "opm", "operator-verify", "olm", "catalog"}
+def test_what_is_no_part_of_a_cluster_is_built_for_those_alone_who_ask_for_it() -> None:
+    packaging = {"helm", "opm", "operator-verify", "olm", "catalog"}
+    assert set(PINS) - set(CLUSTER) == packaging | {"kubelet", "kube-proxy", "kind"}
     assert PINS["helm"].ldflags.endswith(f"/internal/version.version={PINS['helm'].version}")
 
 

@@ -15,8 +15,10 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import ansible.plugins.loader as loaders
+from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionPkgLoaderBase as CollectionLoader
 from ansible.utils.display import Display
 
+from ansible_operator.runner.worker import bytecode
 from ansible_operator.runner.worker.imports import IMPORTS
 
 _METHODS = ("deprecated", "error_as_warning", "warning")
@@ -40,6 +42,12 @@ def watch() -> None:
     """See from now on who warns through Ansible's display as he is imported."""
     for name in _METHODS:
         setattr(Display, name, _watched(getattr(Display, name)))
+    ordinary = CollectionLoader.get_code
+
+    def get_code(self: Any, name: str) -> Any:
+        return bytecode.kept(self.get_filename(name)) or ordinary(self, name)
+
+    CollectionLoader.get_code = get_code  # it compiles at each import
 
 
 def _watched(ordinary: Callable[..., None]) -> Callable[..., None]:
@@ -78,7 +86,14 @@ def forget_those_that_warn() -> None:
             if name.startswith(_COLLECTIONS) and name not in _warning and not _warning.isdisjoint(_used(module))
         }
         _warning.update(found)
+    for name in _warning:
+        _keep_code(sys.modules[name])
     remove(_warning)
+
+
+def _keep_code(module: ModuleType) -> None:
+    if module.__file__ and module.__spec__ and module.__spec__.loader:
+        bytecode.keep(module.__file__, module.__spec__.loader, module.__name__)
 
 
 def _used(module: ModuleType) -> Iterator[str]:

@@ -86,7 +86,7 @@ def forget_those_that_warn() -> None:
             if name.startswith(_COLLECTIONS) and name not in _warning and not _warning.isdisjoint(_used(module))
         }
         _warning.update(found)
-    for name in _warning:
+    for name in warned(sys.modules):
         _keep_code(sys.modules[name])
     remove(_warning)
 

@@ -54,14 +54,13 @@ def prepare(content: Iterable[Path]) -> None:
         for name in {path, str(Path(path).resolve())}:  # a role may be a link
             with suppress(Exception), catch_warnings():
                 simplefilter("error")
-                keep(name, SourceFileLoader("content", name), "content")
+                keep(name, fingerprint(name), _ordinary(SourceFileLoader("content", name), "content"))
 
 
-def keep(path: str, loader: Any, name: str) -> None:
-    """Keep the code of a file, as what loads the Python module of that name has it."""
-    key, code = (path, fingerprint(path)), loader.get_code(name)
+def keep(path: str, state: Fingerprint | None, code: CodeType | None) -> None:
+    """Keep the code of a file that was in a state before it was read."""
     if code is not None:
-        _codes[key] = code
+        _codes[path, state] = code
 
 
 def kept(path: str) -> CodeType | None:

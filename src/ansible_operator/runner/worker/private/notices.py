@@ -11,6 +11,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib.machinery import SourceFileLoader
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -18,6 +19,7 @@ import ansible.plugins.loader as loaders
 from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionPkgLoaderBase as CollectionLoader
 from ansible.utils.display import Display
 
+from ansible_operator.runner.freshness import fingerprint
 from ansible_operator.runner.worker import bytecode
 from ansible_operator.runner.worker.imports import IMPORTS
 
@@ -92,8 +94,9 @@ def forget_those_that_warn() -> None:
 
 
 def _keep_code(module: ModuleType) -> None:
-    if module.__file__ and module.__spec__ and module.__spec__.loader:
-        bytecode.keep(module.__file__, module.__spec__.loader, module.__name__)
+    path, loader = module.__file__, module.__spec__ and module.__spec__.loader
+    if path and isinstance(loader, CollectionLoader | SourceFileLoader):
+        bytecode.keep(path, fingerprint(path), loader.get_code(module.__name__))
 
 
 def _used(module: ModuleType) -> Iterator[str]:

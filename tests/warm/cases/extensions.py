@@ -228,3 +228,20 @@ role(
         "lookup_plugins/looks.py": "from ansible.plugins.lookup import LookupBase\nclass LookupModule(LookupBase):\n    def run(self, terms, variables=None, **kwargs):\n        return terms\n",
     },
 )
+play(
+    "plugins_that_warn_as_they_are_imported",
+    """
+    - debug: {msg: '{{ 1 | same }} {{ lookup("same", 2) }}'}
+    - debug: {msg: '{{ item | same }} {{ lookup("same", 2) }}'}
+      loop: [1, 2]
+    - ping: {data: '{{ "3" | same }}'}
+    - set_fact: {four: '{{ 4 | older }}'}
+    - debug: {msg: '{{ four | older }} {{ 5 is same }}'}
+    """,
+    files={
+        "filter_plugins/same.py": "from ansible.module_utils.common.warnings import deprecate, warn\ndeprecate('the filter is old', version='9.9')\nwarn('the filter is imported')\ndef same(value):\n    return value\nclass FilterModule:\n    def filters(self):\n        return {'same': same}\n",
+        "filter_plugins/older.py": "from ansible.module_utils._text import to_text\ndef older(value):\n    return to_text(value)\nclass FilterModule:\n    def filters(self):\n        return {'older': older}\n",
+        "lookup_plugins/same.py": "from ansible.plugins.lookup import LookupBase\nfrom ansible.utils.display import Display\nDisplay().warning('the lookup is imported')\nDisplay().deprecated('the lookup is old', version='9.9')\nclass LookupModule(LookupBase):\n    def run(self, terms, variables=None, **kwargs):\n        return terms\n",
+        "test_plugins/same.py": "from ansible.module_utils._text import to_text\ndef same(value):\n    return to_text(value) == str(value)\nclass TestModule:\n    def tests(self):\n        return {'same': same}\n",
+    },
+)

@@ -62,6 +62,7 @@ def boot(places: Places) -> tuple[bool, Callable[..., int]]:
 
     _write_sources(places)  # of everything, also of what is forgotten now
     private.forget_users_plugins()
+    private.forget_those_that_warn()
     IMPORTS.moment()
     gc.collect()
     gc.freeze()

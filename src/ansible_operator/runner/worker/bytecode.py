@@ -54,9 +54,18 @@ def prepare(content: Iterable[Path]) -> None:
         for name in {path, str(Path(path).resolve())}:  # a role may be a link
             with suppress(Exception), catch_warnings():
                 simplefilter("error")
-                key, code = (name, fingerprint(name)), _ordinary(SourceFileLoader("content", name), "content")
-                if code is not None:
-                    _codes[key] = code
+                keep(name, fingerprint(name), _ordinary(SourceFileLoader("content", name), "content"))
+
+
+def keep(path: str, state: Fingerprint | None, code: CodeType | None) -> None:
+    """Keep the code of a file that was in a state before it was read."""
+    if code is not None:
+        _codes[path, state] = code
+
+
+def kept(path: str) -> CodeType | None:
+    """The code of a file that has not changed since it was kept."""
+    return _codes.get((path, fingerprint(path)))
 
 
 def _files(content: Iterable[Path]) -> Iterator[str]:
@@ -90,5 +99,5 @@ def _is_small_file(path: str) -> bool:
 
 def _get_code(loader: SourceFileLoader, fullname: str) -> Any:
     """In place of ``SourceFileLoader.get_code``."""
-    code = _codes.get((loader.path, fingerprint(loader.path)))
+    code = kept(loader.path)
     return _ordinary(loader, fullname) if code is None else code

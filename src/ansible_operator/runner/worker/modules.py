@@ -86,7 +86,7 @@ class _Call:
         """In place of ``_low_level_execute_command``."""
         directory = private.base_directory(self._action)
         output, errors = io.StringIO(), io.StringIO()
-        with preserved(), private.as_module(self._parameters):
+        with preserved(), private.as_module(self._parameters), private.as_new():
             os.environ.update({name: str(value) for name, value in self._environment.items()})
             os.chdir(directory)
             further = recursing_further(depth_of(inspect.currentframe()))

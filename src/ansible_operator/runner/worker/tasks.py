@@ -18,8 +18,11 @@ from typing import Any
 from ansible_operator.runner.worker import clients, eligible, private
 from ansible_operator.runner.worker.isolation import preserved, recursing_further
 
-_SAVED_FRAMES = 6
-"""How much nearer to its strategy a worker is here than in a process of its own, as a filter sees it that recurses."""
+_SAVED_FRAMES = 5 if sys.version_info >= (3, 12) else 6
+"""How much nearer to its strategy a worker is here than in a process of its own, as a filter sees it that recurses.
+
+Five functions of Python and, until Python 3.12 no longer counts those, one of C: the making of the process.
+"""
 
 
 class Bridge:

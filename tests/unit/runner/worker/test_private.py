@@ -78,7 +78,7 @@ def test_a_variable_that_is_gone_is_refused(monkeypatch: pytest.MonkeyPatch, nam
         insides.check()
 
 
-@pytest.mark.parametrize("version", ["2.19.0", "2.19.14", "2.19.0b1"])
+@pytest.mark.parametrize("version", ["2.19.0", "2.19.14", "2.19.0b1", "2.20.0", "2.20.3"])
 def test_known_versions(version: str) -> None:
     supported.check_version(version)
 
@@ -98,4 +98,4 @@ def test_in_another_version_nothing_is_touched(tmp_path: Path) -> None:
     result = subprocess.run(
         [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert "Unsupported: ansible-core 2.18.0, where 2.19 is supported" in result.stderr
+    assert "Unsupported: ansible-core 2.18.0, where 2.19 or 2.20 is supported" in result.stderr

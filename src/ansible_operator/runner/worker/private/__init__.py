@@ -31,6 +31,7 @@ from ansible_operator.runner.worker.private.modules import (
     replaced,
     report_exception,
 )
+from ansible_operator.runner.worker.private.notices import as_new, forget_those_that_warn
 from ansible_operator.runner.worker.private.process import (
     build_parsers,
     forget,
@@ -58,6 +59,7 @@ __all__ = [
     "Module",
     "action_class",
     "as_module",
+    "as_new",
     "base_directory",
     "begin_task",
     "build_parsers",
@@ -73,6 +75,7 @@ __all__ = [
     "event_encoder",
     "find_module",
     "forget",
+    "forget_those_that_warn",
     "forget_users_plugins",
     "fresh_plugins",
     "from_wire",

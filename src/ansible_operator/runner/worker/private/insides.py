@@ -43,6 +43,8 @@ PARAMETERS = {
     "ansible.cli:CLI.cli_executor": "args",
     "ansible.plugins.loader:PluginLoader._get_paths": "self subdirs",
     "ansible.plugins.loader:PluginLoader.find_plugin_with_context": "self name mod_type ignore_deprecated check_aliases collection_list",
+    "ansible.utils.collection_loader._collection_finder:_AnsibleCollectionPkgLoaderBase.get_code": "self fullname",
+    "ansible.utils.collection_loader._collection_finder:_AnsibleCollectionPkgLoaderBase.get_filename": "self fullname",
     "ansible.utils.display:Display.debug": "self msg host",
     "ansible.utils.display:Display.verbose": "self msg host caplevel",
     "ansible.vars.clean:clean_facts": "facts",

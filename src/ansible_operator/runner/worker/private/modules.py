@@ -27,6 +27,7 @@ from ansible.module_utils.common import warnings as module_warnings
 from ansible.module_utils.common.json import Direction, get_module_encoder
 
 from ansible_operator.runner.worker.private.base import display, is_own, is_this
+from ansible_operator.runner.worker.private.notices import Notices
 from ansible_operator.runner.worker.private.workers import count_module
 
 _SAME_INTERPRETER = "{{ansible_playbook_python}}"
@@ -214,8 +215,8 @@ def as_module(parameters: bytes) -> Iterator[None]:
         (_traceback, "_is_traceback_enabled", _traceback._is_module_traceback_enabled),
         (_traceback, "_module_tracebacks_enabled_events", None),
         (_profiles, "_string_encoding_check_enabled", lambda: False),
-        (module_warnings, "_global_warnings", {}),
-        (module_warnings, "_global_deprecations", {}),
+        (module_warnings, "_global_warnings", Notices()),
+        (module_warnings, "_global_deprecations", Notices()),
         (basic, "_ANSIBLE_ARGS", parameters),
         (basic, "_ANSIBLE_PROFILE", _PROFILE),
         (basic, "_PARSED_MODULE_ARGS", None),

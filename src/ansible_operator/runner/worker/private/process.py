@@ -30,7 +30,7 @@ from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible.vars import plugins as vars_plugins
 from ansible.vars.manager import VariableManager
 
-from ansible_operator.runner.worker.private import shortcuts
+from ansible_operator.runner.worker.private import notices, shortcuts
 from ansible_operator.runner.worker.private.base import LIBRARIES, display, is_own
 from ansible_operator.runner.worker.private.callback import Fork, awx, import_callback
 from ansible_operator.runner.worker.private.modules import (
@@ -90,6 +90,7 @@ def install(queue_task: Any, execute_module: Any) -> None:
 
 def import_all() -> None:
     """Whatever a run may need."""
+    notices.watch()
     loaders.init_plugin_loader()
     ansible.cli.init_plugin_loader = lambda *_: None
     import_callback()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+import inspect
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -15,13 +17,20 @@ import ansible.plugins.loader as loaders
 import ansible.vars.clean
 import ansible.vars.manager
 from ansible import constants
+from ansible.module_utils._internal import _stack
 
-from ansible_operator.runner.worker.private import attributes, copies
+from ansible_operator.runner.worker.private import attributes, copies, insides
 
 _PATTERN = re.compile(r"\w+\.\*|\*\.\w+")
 """What Ansible's loader of plugins looks for: ``debug.*``, ``*.py``."""
 
 _SETTLED_NS = 2 * 10**9
+
+_STACK = {
+    "ansible.module_utils._internal._stack:caller_frame": "c3c8e2a6d96a0074",
+    "ansible.module_utils._internal._stack:iter_stack": "0ec6f53a54c61e42",
+}
+"""Digests of the text of what looks for the caller that a warning is blamed on."""
 
 
 def install() -> None:
@@ -29,6 +38,8 @@ def install() -> None:
     attributes.install()
     loaders.glob = _Glob()
     ansible.parsing.dataloader.copy = copies.Copies()
+    if all(insides.digest(name) == digest for name, digest in _STACK.items()):
+        _stack.caller_frame = _caller_frame
     for module in (ansible.executor.task_executor, ansible.vars.manager):
         module.clean_facts = _clean_facts
 
@@ -68,6 +79,17 @@ class _Glob:
         if time.time_ns() - status.st_mtime_ns > _SETTLED_NS:  # else a next change may show the same time
             self._listed[directory] = ((status.st_mtime_ns, status.st_ino), names)
         return names
+
+
+def _caller_frame() -> inspect.FrameInfo | None:
+    """The one frame that is asked for. Ansible looks up the source of all frames, each among all that is imported."""
+    frame = sys._getframe(1)
+    while frame is not None and "_skip_stackwalk" in frame.f_locals:
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        return None
+    found = inspect.getframeinfo(frame, context=0)
+    return inspect.FrameInfo(frame, *found, positions=found.positions)
 
 
 class _NoPlugins:

@@ -14,6 +14,7 @@ from ansible._internal import _task
 from ansible.executor.process import worker as worker_module
 
 from ansible_operator.runner.worker.imports import IMPORTS
+from ansible_operator.runner.worker.private import notices
 from ansible_operator.runner.worker.private.base import LIBRARIES, is_own
 from ansible_operator.runner.worker.stateless import is_stateless
 from ansible_operator.runner.worker.tame import are_tame, is_tame
@@ -70,9 +71,9 @@ def fresh_plugins() -> Iterator[None]:
         new = {name: _file(sys.modules.get(name)) for name in IMPORTS.since(before)}
         users = {name: file for name, file in new.items() if file and not file.startswith(LIBRARIES)}
         _wild.extend(file for file in users.values() if not is_tame(file))
-        fresh = [name for name, file in users.items() if not is_stateless(file)]
+        fresh = notices.warned(new).union(name for name, file in users.items() if not is_stateless(file))
         if fresh:
-            IMPORTS.remove(fresh)
+            notices.remove(fresh)
             for loader, attributes in zip(keepers, saved, strict=True):
                 for name, value in attributes.items():
                     if value is not None:

@@ -71,8 +71,8 @@ def olm(node: Node, last: Entry, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def unpacking_image(node: Node, context: Path) -> str:
-    programs = [build.ensure_built(name, print) for name in pins.UNPACKING]
-    for file in (_UNPACK, shutil.which("busybox") or "busybox", *programs):
+    busybox = Path(shutil.which("busybox") or "busybox")
+    for file in (_UNPACK, busybox, *(build.ensure_built(name, print) for name in pins.UNPACKING)):
         shutil.copy(file, context)
     return node.build("localhost/e2e-unpack:1", context / _UNPACK.name)
 

@@ -21,13 +21,14 @@ from reference.fields import rows
 from tests.behaviour.scene import AITASK
 from tests.e2e import smoke
 from tests.e2e.conftest import ROOT, Release
-from tests.e2e.site import Site
+from tests.e2e.site import SECONDS, Site
 from tests.olm.site import Site as Install
 from tests.olm.site import always_left
 from tests.olm.upgrading import check_kept, following_release, upgrade
 from tests.support.api import Object
 from tests.support.kinds import CONFIG_MAP, CRD, Kind
 from tests.support.olm import NAMESPACE, Olm
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.node, pytest.mark.slow]
 
@@ -64,10 +65,13 @@ def with_image(entry: Entry, node: Node, directory: Path) -> Entry:
 
 @pytest.fixture(scope="module")
 def olm(node: Node, last: Entry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Olm]:
+    site = Site(node.cluster, PAUSE)
+    before = site.objects()
     unpacker = unpacking_image(node, tmp_path_factory.mktemp("unpack"))
     with Olm(node.cluster, tmp_path_factory.mktemp("olm"), catalog([last], inline=False), unpacker) as olm:
         yield olm
         olm.remove()
+    until(lambda: not site.objects() - before, "nothing is left on a node that others go on with", SECONDS)
 
 
 def unpacking_image(node: Node, context: Path) -> str:

@@ -71,9 +71,9 @@ class Olm:
             process.wait()
 
     def remove(self) -> None:
-        """Take OLM off a cluster that others go on with: its namespace, and its kinds with all that is of them."""
-        self.kubectl("delete", "namespace", NAMESPACE, "--timeout=240s")
+        """Take OLM off a cluster that others go on with: its kinds with all that is of them, and its namespace."""
         self.kubectl("delete", "-f", str(self._definitions()), "--timeout=240s")
+        self.kubectl("delete", "namespace", NAMESPACE, "--timeout=240s")
 
     def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
         """As an administrator. Standard output, and standard error as well where failing is fine."""

@@ -134,6 +134,7 @@ def test_an_upgrade_by_image_keeps_tasks_and_nothing_acts_twice(
     smoke.main_job(site, WORK)
     owning_task(install, site)
     before, standing = statuses(site), stands(install)
+    assert [target for _, target in install.acts(WORK)].count(f"{WORK}/web") == 1
 
     upgrade(install.olm, HOME, [last, following], inline=False)
     unpacked |= {check_unpacked(install, following)}

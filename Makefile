@@ -114,9 +114,9 @@ test-model: venv ## A diagnosis by a real, small language model (two packages, 3
 	$(CONTENT_ENV) .venv/bin/pytest -m model -s tests/roles/test_real_model.py $(ARGS)
 
 .PHONY: e2e
-e2e: venv collections cluster-build ## The image in containers, `make deploy` and an upgrade on a real node; needs root and .ci/packages (skipped with the reason without); not part of test
+e2e: venv collections cluster-build ## The image in containers, `make deploy`, OLM and upgrades on a real node; needs root and .ci/packages (skipped with the reason without); not part of test
 	$(stage) 'the image in containers and on a real node'
-	@if [ "$$(id -u)" = 0 ]; then $(TOOL) localcluster build kubelet kube-proxy; fi
+	@if [ "$$(id -u)" = 0 ]; then $(TOOL) localcluster build kubelet kube-proxy opm olm catalog cpb; fi
 	$(CONTENT_ENV) .venv/bin/pytest -m e2e tests/e2e --durations=0 --durations-min=1 $(ARGS)
 
 .PHONY: molecule

@@ -23,6 +23,8 @@ from localcluster.layout import cache_directory
 from localcluster.ports import free_port
 from localnode import Node
 from localnode.requirements import why_not
+from olmbundle.previous import UnreachableError, unpack
+from olmbundle.release import previous_commit
 from tests.e2e.containers import Container, Store, missing
 
 ROOT = Path(__file__).parents[2]
@@ -97,12 +99,12 @@ def current(built: Built) -> Release:
 @pytest.fixture(scope="session")
 def previous(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Release:
     """The release before this one, by the record in releases/previous. Its image is built once, and kept."""
-    commit = (ROOT / "releases" / "previous" / "commit").read_text().strip()
+    commit = previous_commit(ROOT)
     tree, archive = tmp_path_factory.mktemp("previous"), _directory() / f"previous-{commit}.tar"
-    packed = subprocess.run(["git", "-C", str(ROOT), "archive", commit], capture_output=True, check=False)
-    if packed.returncode != 0:
-        pytest.skip(f"the last release cannot be built: {packed.stderr.decode().strip()} (a shallow clone?)")
-    subprocess.run(["tar", "-x", "-C", str(tree)], input=packed.stdout, check=True)
+    try:
+        unpack(ROOT, commit, ["."], tree)
+    except UnreachableError as error:
+        pytest.skip(f"the last release cannot be built: {error}")
     shutil.copytree(UPGRADE, tree / UPGRADE.relative_to(ROOT), dirs_exist_ok=True)
     if not archive.exists():
         _build(built.store, tree, PREVIOUS, archive)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from localcluster import Cluster, build, pins
+from localcluster import Cluster
 from olmbundle import make
 from olmbundle.catalog import Entry, catalog
 from olmbundle.files import bundle
 from olmbundle.previous import UnreachableError, unpack
-from olmbundle.release import ROOT, Release, present, previous_commit
+from olmbundle.release import ROOT, previous_commit
 from tests.olm.site import Site
+from tests.olm.upgrading import following_release
 from tests.support.olm import Olm
 
 
@@ -36,17 +37,12 @@ def last(last_source: Path) -> Entry:
 @pytest.fixture(scope="package")
 def following(last: Entry) -> Entry:
     """The work tree as the release after the last one, also while it still has the last one's version."""
-    release = present()
-    if not release.replaces:
-        major, minor, _ = release.version.split(".")
-        release = Release(f"{major}.{int(minor) + 1}.0", replaces=release.version)
+    release = following_release()
     return Entry(release, bundle(ROOT, make.kubectl(), release))
 
 
 @pytest.fixture(scope="package")
 def olm(last: Entry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Olm]:
-    for name in ("opm", *pins.LIFECYCLE_MANAGER):
-        build.ensure_built(name, print)
     directory = tmp_path_factory.mktemp("olm")
     with (
         Cluster.start(directory / "cluster", progress=lambda text: None) as cluster,

@@ -1,6 +1,7 @@
 """OLM as processes of the host, beside a local cluster: its two operators, and the server of a catalog.
 
-Nothing of OLM runs in the cluster. Bundles are inline, so that no image is pulled and nothing has to be unpacked.
+Bundles may be inline: no image is pulled, and nothing of OLM runs in the cluster. Those in images are unpacked by a
+Job, which takes a real node.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from localcluster import Cluster, build
+from localcluster import Cluster, build, pins
 from localcluster.ports import free_port
 from tests.support.api import Api
 from tests.support.kinds import Kind
@@ -34,10 +35,13 @@ Object = dict[str, Any]
 
 
 class Olm:
-    """OLM at work on a cluster, with one catalog. Ends its processes when it is left."""
+    """OLM at work on a cluster, with one catalog. Ends its processes when it is left.
 
-    def __init__(self, cluster: Cluster, directory: Path, catalog: str) -> None:
-        self.cluster, self.directory = cluster, directory
+    ``unpacker`` is the image that unpacks those of bundles: with /bin/cp, /bin/cpb, and opm on its PATH.
+    """
+
+    def __init__(self, cluster: Cluster, directory: Path, catalog: str, unpacker: str = "") -> None:
+        self.cluster, self.directory, self._unpacker = cluster, directory, unpacker
         self.api = Api.of_administrator(cluster)
         self.api.checks.append(self.check_alive)
         self._catalog = directory / "catalog" / "aitask-operator" / "catalog.yaml"
@@ -65,6 +69,11 @@ class Olm:
             process.kill()
         for process in self._processes.values():
             process.wait()
+
+    def remove(self) -> None:
+        """Take OLM off a cluster that others go on with: its kinds with all that is of them, and its namespace."""
+        self.kubectl("delete", "-f", str(self._definitions()), "--timeout=240s")
+        self.kubectl("delete", "namespace", NAMESPACE, "--timeout=240s")
 
     def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
         """As an administrator. Standard output, and standard error as well where failing is fine."""
@@ -125,8 +134,9 @@ class Olm:
     # --- processes ---
 
     def _start(self) -> None:
-        definitions = build.definitions_path(build.built_path("olm"))
-        self.kubectl("apply", "--server-side", "-f", str(definitions))
+        for name in ("opm", *pins.LIFECYCLE_MANAGER):
+            build.ensure_built(name, print)
+        self.kubectl("apply", "--server-side", "-f", str(self._definitions()))
         for kind in (SUBSCRIPTION, CATALOG, SERVICE_VERSION, INSTALL_PLAN, OPERATOR_GROUP, _CONFIG):
             until(lambda kind=kind: self.api.serves(kind), f"{kind.kind} is served", PATIENCE)  # type: ignore[misc]
         self.kubectl("create", "namespace", NAMESPACE)
@@ -134,10 +144,15 @@ class Olm:
         self._serve()
         named = {"OPERATOR_NAMESPACE": NAMESPACE, "OPERATOR_NAME": "olm-operator"}
         self._run("olm", ["--namespace", NAMESPACE, "--writeStatusName="], named)
-        self._run("catalog", ["--namespace", NAMESPACE, "--writeStatusName="], {})
+        images = [f"--opmImage={self._unpacker}", f"--util-image={self._unpacker}"] if self._unpacker else []
+        # As OLM is installed: what it unpacks with is no root.
+        self._run("catalog", ["--namespace", NAMESPACE, "--writeStatusName=", "--set-workload-user-id", *images], {})
         address = {"sourceType": "grpc", "address": f"127.0.0.1:{self._port}", "displayName": "Local"}
         self.api.create(CATALOG, CATALOG.object(CATALOG_NAME, NAMESPACE, spec=address))
         self.api.wait(CATALOG, CATALOG_NAME, NAMESPACE, _connected, "connected", PATIENCE)
+
+    def _definitions(self) -> Path:
+        return build.definitions_path(build.built_path("olm"))
 
     def _serve(self) -> None:
         flags = ["serve", str(self._catalog.parents[1]), "--port", str(self._port), "--pprof-addr="]

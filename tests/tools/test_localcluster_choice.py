@@ -122,7 +122,7 @@ def test_every_pin_is_a_tool_of_its_module() -> None:
 
 
 def test_what_is_no_part_of_a_cluster_is_built_for_those_alone_who_ask_for_it() -> None:
-    packaging = {"helm", "opm", "operator-verify", "olm", "catalog"}
+    packaging = {"helm", "opm", "operator-verify", "olm", "catalog", "cpb"}
     assert set(PINS) - set(CLUSTER) == packaging | {"kubelet", "kube-proxy", "kind"}
     assert PINS["helm"].ldflags.endswith(f"/internal/version.version={PINS['helm'].version}")
 

@@ -270,7 +270,8 @@ def blobs(text: str) -> list[Object]:
 
 
 def test_the_catalog_leads_from_the_last_release_to_the_next(entry: Entry, last_release: Entry) -> None:
-    following = Entry(Release("0.9.0", replaces=last_release.release.version), entry.files)
+    release = Release("0.9.0", replaces=last_release.release.version, bundle="registry.example.com/ours@sha256:0f")
+    following = Entry(release, entry.files)
     found = blobs(catalog([last_release, following], inline=False))
     channels = {one["name"]: one["entries"] for one in found if one["schema"] == "olm.channel"}
     before = f"aitask-operator.v{last_release.release.version}"
@@ -281,7 +282,7 @@ def test_the_catalog_leads_from_the_last_release_to_the_next(entry: Entry, last_
         "v0.9": [upgrade],
     }
     images = [one["image"] for one in found if one["schema"] == "olm.bundle"]
-    assert images == [f"example.com/aitask-operator-bundle:{version}" for version in (previous_version(), "0.9.0")]
+    assert images == [f"example.com/aitask-operator-bundle:{previous_version()}", "registry.example.com/ours@sha256:0f"]
 
 
 def test_inline_bundles_hold_their_manifests_and_need_no_image(entry: Entry) -> None:

@@ -67,8 +67,8 @@ def _kubernetes(name: str) -> Pin:
     return Pin(name, "kube", "k8s.io/kubernetes", f"k8s.io/kubernetes/cmd/{name}")
 
 
-def _framework(name: str, folder: str, module: str, *tags: str) -> Pin:
-    return Pin(name, folder, f"{_FRAMEWORK}/{module}", f"{_FRAMEWORK}/{module}/cmd/{name}", tags)
+def _framework(name: str, folder: str, module: str, *tags: str, under: str = "cmd") -> Pin:
+    return Pin(name, folder, f"{_FRAMEWORK}/{module}", f"{_FRAMEWORK}/{module}/{under}/{name}", tags)
 
 
 _FRAMEWORK = "github.com/operator-framework"
@@ -92,6 +92,7 @@ PINS = {
         _framework("operator-verify", "operator-verify", "api"),
         _framework("olm", "olm", "operator-lifecycle-manager"),
         _framework("catalog", "olm", "operator-lifecycle-manager"),
+        _framework("cpb", "olm", "operator-lifecycle-manager", under="util"),
     )
 }
 
@@ -101,10 +102,14 @@ BUNDLE_CHECKS = ("opm", "operator-verify")
 LIFECYCLE_MANAGER = ("olm", "catalog")
 """The two operators of OLM. They are served a catalog by opm."""
 
+UNPACKING = ("cpb", "opm")
+"""What OLM unpacks a bundle image with, in pods: the one copies the files, the other makes a ConfigMap of them."""
+
 NODE = ("kubelet", "kube-proxy")
 """What a real node runs."""
 
-CLUSTER = tuple(name for name in PINS if name not in ("helm", "kind", *NODE, *BUNDLE_CHECKS, *LIFECYCLE_MANAGER))
+_BY_NAME = {"helm", "kind", *NODE, *BUNDLE_CHECKS, *LIFECYCLE_MANAGER, *UNPACKING}
+CLUSTER = tuple(name for name in PINS if name not in _BY_NAME)
 """The programs of a cluster. The others are built for those alone who ask for them by name."""
 
 

@@ -76,6 +76,11 @@ class Node:
         """Bring the image of an OCI or docker archive to the node; pods name it as the archive does."""
         images.load(self._layout, archive)
 
+    def build(self, tag: str, containerfile: Path) -> str:
+        """Bring an image to it that is FROM scratch, made of the directory of its Containerfile. Returns its name by
+        digest: pods that name it so never ask a registry."""
+        return images.build(self._layout, tag, containerfile)
+
     def stop(self) -> None:
         """End everything and remove all that was made."""
         self.cluster.stop()

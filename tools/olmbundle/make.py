@@ -18,9 +18,9 @@ def present_entry(root: Path = ROOT, image: str = "") -> Entry:
     return Entry(release, bundle(root, kubectl(), release))
 
 
-def previous_entry(root: Path = ROOT) -> Entry:
+def previous_entry(root: Path = ROOT, image: str = "") -> Entry:
     """The last release, from its commit. Raises UnreachableError where the clone has it not."""
-    release = Release(previous_version(root))
+    release = Release(previous_version(root), image)
     with tempfile.TemporaryDirectory() as directory:
         source = bundle_source(root, previous_commit(root), Path(directory))
         return Entry(release, bundle(source, kubectl(), release))

@@ -20,11 +20,13 @@ _PREVIOUS = Path("releases/previous")
 
 @dataclass(frozen=True)
 class Release:
-    """A version (semantic, without a v), the operator's image, and the version that it replaces, if any."""
+    """A version (semantic, without a v), the operator's image, the version that it replaces, if any, and the image of
+    its bundle."""
 
     version: str
     image: str = ""
     replaces: str = ""
+    bundle: str = ""
 
     @property
     def name(self) -> str:
@@ -37,7 +39,7 @@ class Release:
 
     @property
     def bundle_image(self) -> str:
-        return f"{IMAGE}-bundle:{self.version}"
+        return self.bundle or f"{IMAGE}-bundle:{self.version}"
 
     @property
     def minor_channel(self) -> str:

@@ -63,6 +63,17 @@ def test_a_flood_is_cut_and_of_logs_the_newest_lines_stay() -> None:
     assert (len(logs), logs[-1].partition(" ")[2]) == (50, "log: line 4999 of the log")
 
 
+@pytest.mark.parametrize("kind", ["containerStatuses", "initContainerStatuses"])
+@pytest.mark.parametrize("when", ["state", "lastState"])
+def test_what_a_container_said_as_it_ended_is_told_only_with_its_logs(when: str, kind: str) -> None:
+    """It is the end of the log, with terminationMessagePolicy FallbackToLogsOnError."""
+    ended = {"terminated": {"exitCode": 1, "reason": "Error", "message": "last words"}}
+    pods = [{"ready": False, "containers": [], kind.removesuffix("Statuses") + "s": [{"name": "app", when: ended}]}]
+    silent, told = make_facts({"pods": pods}), make_facts({"pods": pods, "logs": ""})
+    assert ["last words" in "\n".join(evidence(facts)) for facts in (silent, told)] == [False, True]
+    assert "exit code 1, Error" in "\n".join(evidence(silent)), "how it ended is no log"
+
+
 def test_times_counts_and_the_order_of_what_was_read_change_nothing() -> None:
     """What would change the evidence would be asked about again."""
     case = load("one-of-many-events").facts

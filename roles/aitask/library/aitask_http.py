@@ -84,6 +84,7 @@ body: {returned: always, type: str, description: "The answer, cut at O(limit)."}
 cut: {returned: always, type: bool, description: Whether it is longer.}
 error: {returned: always, type: str, description: Why there is no answer.}
 tries: {returned: always, type: int, description: Number of requests.}
+sent: {returned: always, type: bool, description: Whether the server may have got the last of them whole.}
 late: {returned: always, type: bool, description: Whether there was no whole answer within O(seconds).}
 media: {returned: always, type: str, description: "Type of the body, without parameters."}
 held:
@@ -102,6 +103,7 @@ _TRY_AGAIN = (0, 408, 425, 429, 500, 502, 503, 504)
 _NO_FORMAT = (400, 422)
 _NOTHING: dict[str, Any] = {
     "status": 0, "body": "", "cut": False, "error": "", "late": False, "media": "", "retry_after": None,
+    "sent": False,
 }  # fmt: skip
 _FAILURES = 5
 _OPEN_SECONDS = 300.0
@@ -364,7 +366,8 @@ def _within(asked: dict[str, Any]) -> dict[str, Any]:
     thread = Thread(target=lambda: answers.append(_try(asked)), daemon=True)
     thread.start()
     thread.join(asked["seconds"])
-    return answers[0] if answers else {**_NOTHING, "late": True, "error": f"no answer within {asked['seconds']:.3g} s"}
+    late = {**_NOTHING, "sent": True, "late": True, "error": f"no answer within {asked['seconds']:.3g} s"}
+    return answers[0] if answers else late
 
 
 def _try(asked: dict[str, Any]) -> dict[str, Any]:
@@ -375,11 +378,14 @@ def _try(asked: dict[str, Any]) -> dict[str, Any]:
         headers["Content-Type"] = "application/json"
     try:
         answer = _sent(asked, headers)
-        return {**_NOTHING, "status": answer.code, **_read(answer, asked["limit"]), **_said(answer.headers)}
+        got = {"sent": True, "status": answer.code}
+        return {**_NOTHING, **got, **_read(answer, asked["limit"]), **_said(answer.headers)}
     except Exception as error:  # whatever the library and the network throw: it is no answer
         reason = error.reason if isinstance(error, URLError) else error
         late = isinstance(reason, TimeoutError)
-        return {**_NOTHING, "late": late, "error": str(reason) or type(error).__name__}
+        # urllib gives a URLError for what goes wrong up to the last byte of the request, and for nothing after it.
+        sent = not isinstance(error, URLError)
+        return {**_NOTHING, "sent": sent, "late": late, "error": str(reason) or type(error).__name__}
 
 
 def _sent(asked: dict[str, Any], headers: dict[str, str]) -> Any:

@@ -219,6 +219,11 @@ def test_both_requests_end_at_the_one_deadline(server: ModelServer, tmp_path: Pa
     assert 2 <= done["elapsed"] < 2 + PATIENCE
 
 
+def test_a_server_that_hangs_up_may_have_read_the_question(server: ModelServer, tmp_path: Path) -> None:
+    done = ask(server, tmp_path, "reset")
+    assert (done["status"], done["sent"]) == (0, True)
+
+
 def test_a_credential_that_comes_back_is_not_in_the_result(server: ModelServer, tmp_path: Path) -> None:
     body = json.dumps({"model": "echo", "messages": [{}, {"content": "told"}]})
     done = ask(server, tmp_path, "", body=body)

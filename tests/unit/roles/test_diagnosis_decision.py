@@ -328,12 +328,13 @@ def test_who_does_not_say_what_it_used_or_lies_costs_what_was_reserved(usage: An
         ({"held": "CircuitOpen"}, 0, 0),
         ({"status": 400, "tries": 2}, 0, 2),
         ({"status": 0, "tries": 1, "late": True}, 1, 1),
-        ({"status": 0, "tries": 1, "error": "connection refused"}, 1, 1),
+        ({"status": 0, "tries": 1, "sent": True, "error": "connection reset"}, 1, 1),
+        ({"status": 0, "tries": 1, "sent": False, "error": "connection refused"}, 0, 1),
         ({}, 0, 0),
     ],
 )
 def test_what_a_call_without_an_answer_costs(answer: dict[str, Any], tokens: int, calls: int) -> None:
-    """A server that is late has worked all the same, and what was cut off may have."""
+    """A server that is late has worked all the same, and what was cut off may have; one that is down has not."""
     found = judged(answer)
     assert (found.tokens, found.calls) == (tokens * question().reserve, calls)
 

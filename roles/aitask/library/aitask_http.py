@@ -7,8 +7,8 @@ ends at its deadline whatever happens, reads no more than `limit` bytes and foll
 Ansible's (TLS, proxies, certificates).
 
 A request that is slow or dear takes a `turn`: one file for all processes of the machine, locked while the request goes
-on, so that there is never a second one. Nobody waits for it. In it stands how the last ones went (`Breaker`), and
-whether to ask at all.
+on, so that there is never a second one. Nobody waits for it. In another, for each `breaker`, stands how the last ones
+went (`Breaker`), and whether to ask at all: of one server, one model or credential may be refused and another not.
 
 A request whose answer takes longer than a pass should last goes as a `letter`: a process of its own sends it and leaves
 the answer in a file, where a later call with the same name finds it. Runs are few at once (one, in a pod with half a
@@ -60,6 +60,7 @@ options:
     default: ""
     description: JSON to send instead after 400 or 422, once and in what is left of O(seconds).
   turn: {type: str, default: "", description: Whose turn is taken for it; none if left out.}
+  breaker: {type: str, default: "", description: "Whose failures count together; if left out, those of O(turn)."}
   turns: {type: path, default: /tmp, description: "Directory of the turns; the same for all runs, as TMPDIR is not."}
   revision:
     type: str
@@ -160,7 +161,7 @@ def main() -> None:
             "tries": {"type": "int", "default": 1},
             "pause": {"type": "float", "default": 1},
             "limit": {"type": "int", "default": 65536},
-            **{name: {"type": "str", "default": ""} for name in ("otherwise", "turn", "revision")},
+            **{name: {"type": "str", "default": ""} for name in ("otherwise", "turn", "breaker", "revision")},
             **{name: {"type": "str", "default": ""} for name in ("letter", "note")},
             "peek": {"type": "bool", "default": False},
             "turns": {"type": "path", "default": "/tmp"},  # guarded, see _locked
@@ -188,45 +189,59 @@ def _in_turn(asked: dict[str, Any]) -> dict[str, Any]:
     """The request, if it is not somebody else's turn and the server is fit to be asked."""
     try:
         file = _locked(_path(asked, "turn"))
-        return _result(dict(_NOTHING), 0, held="Busy") if file is None else _guarded(asked, file)
+        return _result(dict(_NOTHING), 0, held="Busy") if file is None else _guarded(asked)
     except OSError as error:
         return _result({**_NOTHING, "error": f"no turn can be taken: {error}"}, 0)
 
 
-def _guarded(asked: dict[str, Any], file: int) -> dict[str, Any]:
-    breaker = _read_breaker(file)
+def _guarded(asked: dict[str, Any]) -> dict[str, Any]:
+    breaker = _read_breaker(asked)
     held = breaker.held(time.time(), asked["revision"])
     if held:
         return _result(dict(_NOTHING), 0, held=held, until=breaker.until)
     answer, tries, elapsed = _sent_within(asked)
     breaker = breaker.after(answer, time.time(), asked["revision"])
-    os.ftruncate(file, 0)
-    os.pwrite(file, json.dumps(asdict(breaker)).encode(), 0)
+    _write_breaker(asked, breaker)
     return _result(answer, tries, elapsed, until=breaker.until)
 
 
-def _read_breaker(file: int) -> Breaker:
-    """What cannot be read says nothing, and the server is asked."""
-    try:
-        raw = json.loads(os.pread(file, 4096, 0))
-        return Breaker(int(raw["failures"]), str(raw["reason"]), float(raw["until"]), str(raw["revision"]))
-    except (ValueError, TypeError, KeyError, OverflowError):
-        return Breaker()
+def _read_breaker(asked: dict[str, Any]) -> Breaker:
+    """What cannot be read says nothing, and the server is asked. Whoever has the turn is alone with it."""
+    with os.fdopen(_opened_for_us(_path(asked, "breaker"))) as file:
+        try:
+            raw = json.loads(file.read(4096))
+            return Breaker(int(raw["failures"]), str(raw["reason"]), float(raw["until"]), str(raw["revision"]))
+        except (ValueError, TypeError, KeyError, OverflowError):
+            return Breaker()
+
+
+def _write_breaker(asked: dict[str, Any], breaker: Breaker) -> None:
+    with os.fdopen(_opened_for_us(_path(asked, "breaker")), "w") as file:
+        file.truncate()
+        file.write(json.dumps(asdict(breaker)))
 
 
 def _path(asked: dict[str, Any], kind: str) -> Path:
-    digest = sha256(asked[kind].encode()).hexdigest()[:16]
+    name = asked[kind] or asked["turn"]
+    digest = sha256(name.encode()).hexdigest()[:16]
     return Path(asked["turns"]) / f"aitask-{kind}-{os.geteuid()}-{digest}"
+
+
+def _opened_for_us(path: Path) -> int:
+    """The file, new or old. One of another user, or a link, which may lie in a directory that is open to all, is not
+    touched."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        os.close(file)
+        raise OSError(f"{path} is no file of this user; remove it")
+    return file
 
 
 def _locked(path: Path) -> int | None:
     """The locked file, None if another process has it. It is left open: the lock ends with the process, however that
-    ends, and with it a request that is late. A file of another user, or a link, which may lie in a directory that is
-    open to all, is not touched."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        raise OSError(f"{path} is no file of this user; remove it")
+    ends, and with it a request that is late."""
+    file = _opened_for_us(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -275,10 +290,10 @@ def _posted(asked: dict[str, Any], path: Path, letter: int) -> dict[str, Any]:
     turn = _locked(_path(asked, "turn"))
     held, breaker = "Busy", Breaker()
     if turn is not None:
-        breaker = _read_breaker(turn)
+        breaker = _read_breaker(asked)
         held = breaker.held(time.time(), asked["revision"])
     if not held and turn is not None:
-        _detach(lambda: _write(letter, {**_guarded_alone(asked, turn), "note": asked["note"]}), (letter, turn))
+        _detach(lambda: _write(letter, {**_guarded_alone(asked), "note": asked["note"]}), (letter, turn))
     else:
         path.unlink()
     for file in (letter, turn):  # their locks stay with the other process
@@ -287,11 +302,11 @@ def _posted(asked: dict[str, Any], path: Path, letter: int) -> dict[str, Any]:
     return _result(dict(_NOTHING), 0, held=held or "Pending", until=breaker.until if held else 0.0)
 
 
-def _guarded_alone(asked: dict[str, Any], turn: int) -> dict[str, Any]:
+def _guarded_alone(asked: dict[str, Any]) -> dict[str, Any]:
     """Without the directory of the module, which has gone by then."""
     _throw_away(Path(asked["turns"]))
     with TemporaryDirectory(dir=asked["turns"], prefix="aitask-ca-") as directory:
-        return _guarded({**asked, "ca_path": _written(asked["ca"], directory)}, turn)
+        return _guarded({**asked, "ca_path": _written(asked["ca"], directory)})
 
 
 def _write(file: int, answer: dict[str, Any]) -> None:

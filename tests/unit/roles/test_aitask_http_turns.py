@@ -82,14 +82,15 @@ def test_while_one_is_asking_no_other_is_and_nobody_waits(server: ModelServer, t
 
 def test_the_file_of_a_turn_is_closed_to_others_and_tells_no_secret(server: ModelServer, tmp_path: Path) -> None:
     ask(server, tmp_path, "unauthorized", revision="r1")
-    (file,) = tmp_path.glob("aitask-turn-*")
+    (file,) = tmp_path.glob("aitask-breaker-*")
     assert file.stat().st_mode & 0o777 == 0o600
     assert json.loads(file.read_text()) == {"failures": 0, "reason": "Unauthorized", "until": 0.0, "revision": "r1"}
 
 
-def test_a_link_in_the_place_of_the_file_is_not_followed(server: ModelServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["turn", "breaker"])
+def test_a_link_in_the_place_of_the_file_is_not_followed(kind: str, server: ModelServer, tmp_path: Path) -> None:
     ask(server, tmp_path, "good")
-    (file,) = tmp_path.glob("aitask-turn-*")
+    (file,) = tmp_path.glob(f"aitask-{kind}-*")
     other = tmp_path / "precious"
     other.write_text("untouched")
     file.unlink()
@@ -102,9 +103,10 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(server: ModelServer, tm
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"failures": "many"}', "\x00" * 5000, '{"failures": 1e999}'])
 def test_a_file_that_says_nothing_holds_nothing_back(content: str, server: ModelServer, tmp_path: Path) -> None:
     ask(server, tmp_path, "good")
-    (file,) = tmp_path.glob("aitask-turn-*")
+    (file,) = tmp_path.glob("aitask-breaker-*")
     file.write_text(content)
-    assert aitask_http._read_breaker(os.open(file, os.O_RDONLY)) == Breaker()
+    assert ask(server, tmp_path, "good")["status"] == 200
+    assert json.loads(file.read_text())["failures"] == 0
 
 
 # --- whether to ask at all ---
@@ -124,7 +126,7 @@ def test_who_wants_a_pause_gets_it(server: ModelServer, tmp_path: Path) -> None:
     assert busy["status"] == 429
     held = ask(server, tmp_path, "good")
     assert (held["held"], held["until"], len(server.bodies)) == ("RateLimited", busy["until"], 1)
-    (file,) = tmp_path.glob("aitask-turn-*")
+    (file,) = tmp_path.glob("aitask-breaker-*")
     assert 6 < json.loads(file.read_text())["until"] - begin < 7 + PATIENCE
 
 
@@ -137,6 +139,18 @@ def test_who_refuses_is_asked_again_when_the_configuration_changes(
     assert (held["held"], held["until"], len(server.bodies)) == (reason, "", 1)
     assert ask(server, tmp_path, "good", revision="2")["status"] == 200
     assert ask(server, tmp_path, "good", revision="1")["status"] == 200, "what succeeded is forgotten"
+
+
+def test_who_refuses_one_model_or_credential_is_asked_with_another(server: ModelServer, tmp_path: Path) -> None:
+    """Both stand: neither takes the place of the other."""
+    ask(server, tmp_path, "unauthorized", breaker="a", revision="1")
+    ask(server, tmp_path, "not-found", breaker="b", revision="2")
+    assert ask(server, tmp_path, "good", breaker="c", revision="1")["status"] == 200
+    held = [ask(server, tmp_path, "good", breaker=b, revision=r)["held"] for b, r in (("a", "1"), ("b", "2"))]
+    assert held == ["Unauthorized", "ProviderNotFound"]
+    with asking(server, tmp_path, "hang", breaker="c"):
+        until(lambda: server.at_once == 1, "the question")
+        assert ask(server, tmp_path, "good", breaker="d")["held"] == "Busy", "one at a time all the same"
 
 
 good = {"status": 200, "cut": False, "media": "application/json", "retry_after": None}

@@ -297,6 +297,12 @@ def test_whatever_stands_in_the_status_is_no_failure(stored: dict[str, Any]) -> 
     assert found is None or found.reason
 
 
+def test_one_server_has_one_turn_and_a_breaker_for_each_model_and_credential() -> None:
+    providers = [PROVIDER, replace(PROVIDER, model="b"), replace(PROVIDER, secret="c"), replace(PROVIDER, key="d")]
+    asked = [ask(settings(), load("memory-killed").facts, provider).as_plan() for provider in providers]
+    assert (len({plan["turn"] for plan in asked}), len({plan["breaker"] for plan in asked})) == (1, 4)
+
+
 # --- the budget ---
 
 

@@ -113,6 +113,9 @@ _UNSAID_SECONDS = 30.0
 _LONGEST_WAIT = 3600.0
 _LETTER_SECONDS = 86400.0
 """An answer that nobody has asked for by then is thrown away."""
+_FAULTS_OF_THE_QUESTION = (400, 413, 422)
+_FAIR_SECONDS = 30.0
+"""Who gives a server less has no say in whether it is well."""
 _REFUSALS = {401: "Unauthorized", 403: "Unauthorized", 404: "ProviderNotFound"}
 
 
@@ -134,8 +137,9 @@ class Breaker:
         # A time further ahead than any that is written: the clock was set back.
         return self.reason if now < self.until <= now + _LONGEST_WAIT else ""
 
-    def after(self, answer: dict[str, Any], now: float, revision: str) -> Breaker:
-        """As it stands after this answer."""
+    def after(self, answer: dict[str, Any], now: float, revision: str, seconds: float) -> Breaker:
+        """As it stands after this answer, for which there were so many seconds. Others ask the same server: what is the
+        fault of the question alone (too long for the model, or no time given) is no failure of it."""
         status, wait = answer["status"], answer["retry_after"]
         if status in _REFUSALS:
             return Breaker(self.failures, _REFUSALS[status], 0.0, revision)
@@ -144,6 +148,8 @@ class Breaker:
             return Breaker(self.failures, "RateLimited", now + wait, revision)
         if status == 200 and not answer["cut"] and answer["media"] == "application/json":
             return Breaker()
+        if status in _FAULTS_OF_THE_QUESTION or (answer["late"] and seconds < _FAIR_SECONDS):
+            return Breaker(self.failures)
         failures = self.failures + 1
         is_open = failures >= _FAILURES
         return Breaker(failures, "CircuitOpen" if is_open else "", now + _OPEN_SECONDS if is_open else 0.0, revision)
@@ -200,7 +206,7 @@ def _guarded(asked: dict[str, Any]) -> dict[str, Any]:
     if held:
         return _result(dict(_NOTHING), 0, held=held, until=breaker.until)
     answer, tries, elapsed = _sent_within(asked)
-    breaker = breaker.after(answer, time.time(), asked["revision"])
+    breaker = breaker.after(answer, time.time(), asked["revision"], asked["seconds"])
     _write_breaker(asked, breaker)
     return _result(answer, tries, elapsed, until=breaker.until)
 

@@ -153,9 +153,9 @@ def test_who_refuses_one_model_or_credential_is_asked_with_another(server: Model
         assert ask(server, tmp_path, "good", breaker="d")["held"] == "Busy", "one at a time all the same"
 
 
-good = {"status": 200, "cut": False, "media": "application/json", "retry_after": None}
+good = {"status": 200, "cut": False, "media": "application/json", "retry_after": None, "late": False}
 BAD = (
-    {"status": 0}, {"status": 500}, {"status": 400}, {"status": 307}, {"cut": True}, {"media": "text/html"},
+    {"status": 0}, {"status": 500}, {"status": 0, "late": True}, {"status": 307}, {"cut": True}, {"media": "text/html"},
     {"status": 503}, {"media": ""},
 )  # fmt: skip
 
@@ -164,13 +164,25 @@ BAD = (
 def test_the_breaker_opens_lets_a_probe_through_and_closes(bad: dict[str, Any]) -> None:
     answer, breaker = {**good, **bad}, Breaker()
     for number in range(1, 5):
-        breaker = breaker.after(answer, NOW, "")
+        breaker = breaker.after(answer, NOW, "", 30)
         assert (breaker.failures, breaker.held(NOW, "")) == (number, "")
-    breaker = breaker.after(answer, NOW, "")
+    breaker = breaker.after(answer, NOW, "", 30)
     assert [breaker.held(NOW + late, "") for late in (0, 299, 300)] == ["CircuitOpen", "CircuitOpen", ""]
-    probed = breaker.after(answer, NOW + 300, "")
+    probed = breaker.after(answer, NOW + 300, "", 30)
     assert [probed.held(NOW + 300 + late, "") for late in (0, 299, 300)] == ["CircuitOpen", "CircuitOpen", ""]
-    assert probed.after(good, NOW + 600, "") == Breaker()
+    assert probed.after(good, NOW + 600, "", 30) == Breaker()
+
+
+@pytest.mark.parametrize(
+    ("fault", "seconds"),
+    [({"status": 400}, 300), ({"status": 413}, 300), ({"status": 422}, 300), ({"status": 0, "late": True}, 29)],
+)
+def test_what_one_question_is_at_fault_for_opens_the_circuit_for_nobody(fault: dict[str, Any], seconds: int) -> None:
+    breaker = Breaker(4)
+    for _ in range(5):
+        breaker = breaker.after({**good, **fault}, NOW, "", seconds)
+    assert breaker.held(NOW, "") == ""
+    assert breaker.after({**good, "status": 500}, NOW, "", 30).held(NOW, "") == "CircuitOpen", "nor closes it"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +196,7 @@ def test_the_breaker_opens_lets_a_probe_through_and_closes(bad: dict[str, Any]) 
     ],
 )
 def test_how_long_a_pause_is(answer: dict[str, Any], seconds: float) -> None:
-    breaker = Breaker(failures=3).after({**good, **answer}, NOW, "")
+    breaker = Breaker(failures=3).after({**good, **answer}, NOW, "", 30)
     assert breaker.until == NOW + seconds
     assert breaker.held(NOW + seconds, "") == ""
     assert seconds == 0 or breaker.held(NOW + seconds - 0.1, "") == "RateLimited"

@@ -85,6 +85,17 @@ def test_times_counts_and_the_order_of_what_was_read_change_nothing() -> None:
     assert evidence(moved) == evidence(case)
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [(("86", "93", "94.4"), "about 90 percent"), (("151", "204.7"), "about 200 percent"), (("7",), "about 7 percent")],
+)
+def test_a_value_that_moves_a_little_is_the_same_evidence(values: tuple[str, ...], told: str) -> None:
+    """Else each sample of a load would be asked about anew."""
+    found = {evidence(make_facts({"value": value})) for value in values}
+    assert len(found) == 1
+    assert told in found.pop()[0]
+
+
 def test_another_task_gives_other_pseudonyms() -> None:
     facts = load("cpu-busy").facts
     other = replace(facts, task=replace(facts.task, uid="another"))

@@ -85,9 +85,9 @@ def _metric(facts: Facts) -> str:
 
 
 def _rough(value: str) -> str:
-    """Two digits that count; empty if there is no value."""
+    """One digit that counts, as a load moves by some percent from sample to sample; empty if there is no value."""
     number = parse_quantity(value)
-    return "" if number is None else f"{float(f'{float(number):.2g}'):g}"
+    return "" if number is None else f"{float(f'{float(number):.1g}'):g}"
 
 
 def _deployment(raw: Mapping[str, Any]) -> Iterator[str]:

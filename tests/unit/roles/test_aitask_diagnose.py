@@ -220,6 +220,7 @@ def test_an_answer_is_waited_for_without_reading_or_writing_anything() -> None:
     world.hangs = False
     world.run(2)
     assert (len(world.questions), len(world.acts), world.status["lastAction"]["decidedBy"]) == (1, 1, "model")
+    assert "DiagnosisPending" not in [entry["reason"] for entry in world.status["history"]], "it pushes out the acts"
 
 
 def test_what_changes_while_an_answer_is_awaited_counts() -> None:

@@ -27,6 +27,8 @@ from aitask_rules.diagnosis import (
 from aitask_rules.diagnosis.answer import TRANSIENT
 from aitask_rules.diagnosis.decision import ACTIONS, Unusable, parse_decision
 from aitask_rules.diagnosis.prompt import VERSION, bodies
+from aitask_rules.diagnosis.usage import Usage
+from aitask_rules.values import one_line
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +76,18 @@ def test_the_request_is_what_such_servers_take_and_no_template(name: str) -> Non
         assert told["allowedActions"] == ["none", *ALLOWED]
     assert "response_format" not in json.loads(asked.otherwise)
     assert len(asked.body) < 20_000
+
+
+@pytest.mark.parametrize("sign", ["{{{ x }}}", "{{{% x %}", "{{{{# x", "{ {% x %}", "{{x}}"])
+def test_braces_in_a_row_are_no_template_either(sign: str) -> None:
+    for text in (*bodies("m", 800, ["notify"], [f"e1 {sign}"]), one_line(sign, 100)):
+        assert not any(begin in text for begin in ("{{", "{%", "{#"))
+    assert (
+        sign
+        in json.loads(json.loads(bodies("m", 800, ["notify"], [f"e1 {sign}"])[0])["messages"][1]["content"])[
+            "evidence"
+        ][0]["text"]
+    )
 
 
 def test_the_format_that_is_asked_for_is_a_part_of_the_published_schema() -> None:
@@ -317,7 +331,11 @@ def test_the_budget_is_of_one_day_in_utc() -> None:
     tomorrow = read_usage(failed.render(), late + timedelta(minutes=1))
     assert tomorrow.render() == {"day": "2026-02-01", "tokens": 0, "calls": 0, "consecutiveFailures": 1}
     set_back = read_usage(tomorrow.after(judged(answered())).render(), late)
-    assert (set_back.day, set_back.tokens) == ("2026-02-01", 1000), "a clock set back gives no second budget"
+    assert (set_back.day, set_back.tokens) == ("2026-01-31", 1000), "a clock set back gives no second budget"
+    year_ahead = Usage("2027-01-31", tokens=1000, calls=1).render()
+    assert read_usage(read_usage(year_ahead, late).render(), late + timedelta(minutes=1)).tokens == 0, (
+        "used up for a year"
+    )
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"total_tokens": -1}, {"total_tokens": 10**15}, {"total_tokens": "1"}, []])

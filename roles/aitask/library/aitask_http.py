@@ -32,6 +32,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
@@ -116,6 +117,7 @@ _LETTER_SECONDS = 86400.0
 _FAULTS_OF_THE_QUESTION = (400, 413, 422)
 _FAIR_SECONDS = 30.0
 """Who gives a server less has no say in whether it is well."""
+_DIRECTORIES = "aitask-ca-"
 _REFUSALS = {401: "Unauthorized", 403: "Unauthorized", 404: "ProviderNotFound"}
 
 
@@ -284,7 +286,7 @@ def _peeked(path: Path) -> dict[str, Any]:
 def _opened(path: Path, letter: int) -> dict[str, Any] | None:
     """What the letter has brought; None if it was just made, or whoever waited has died."""
     try:
-        found = json.loads(Path(path).read_bytes())
+        found = json.loads(os.pread(letter, os.fstat(letter).st_size, 0))
     except ValueError:
         return None
     path.unlink()
@@ -299,6 +301,7 @@ def _posted(asked: dict[str, Any], path: Path, letter: int) -> dict[str, Any]:
         breaker = _read_breaker(asked)
         held = breaker.held(time.time(), asked["revision"])
     if not held and turn is not None:
+        _make_sure_of_room(letter, asked["limit"])
         _detach(lambda: _write(letter, {**_guarded_alone(asked), "note": asked["note"]}), (letter, turn))
     else:
         path.unlink()
@@ -308,10 +311,20 @@ def _posted(asked: dict[str, Any], path: Path, letter: int) -> dict[str, Any]:
     return _result(dict(_NOTHING), 0, held=held or "Pending", until=breaker.until if held else 0.0)
 
 
+def _make_sure_of_room(letter: int, limit: int) -> None:
+    """An answer that cannot be left would be paid for, and asked for again. Raises OSError on a full volume."""
+    try:
+        os.posix_fallocate(letter, 0, limit)
+    finally:
+        os.ftruncate(letter, 0)
+
+
 def _guarded_alone(asked: dict[str, Any]) -> dict[str, Any]:
     """Without the directory of the module, which has gone by then."""
     _throw_away(Path(asked["turns"]))
-    with TemporaryDirectory(dir=asked["turns"], prefix="aitask-ca-") as directory:
+    if not asked["ca"]:
+        return _guarded({**asked, "ca_path": None})
+    with TemporaryDirectory(dir=asked["turns"], prefix=f"{_DIRECTORIES}{os.geteuid()}-") as directory:
         return _guarded({**asked, "ca_path": _written(asked["ca"], directory)})
 
 
@@ -320,11 +333,12 @@ def _write(file: int, answer: dict[str, Any]) -> None:
 
 
 def _throw_away(directory: Path) -> None:
-    """Letters of tasks that are no more."""
-    for path in directory.glob(f"aitask-letter-{os.geteuid()}-*"):
-        with suppress(OSError):
-            if time.time() - path.lstat().st_mtime > _LETTER_SECONDS:
-                path.unlink()
+    """Letters of tasks that are no more, and directories of senders that were killed."""
+    for kind in ("aitask-letter-", _DIRECTORIES):
+        for path in directory.glob(f"{kind}{os.geteuid()}-*"):
+            with suppress(OSError):
+                if time.time() - path.lstat().st_mtime > _LETTER_SECONDS:
+                    rmtree(path) if stat.S_ISDIR(path.lstat().st_mode) else path.unlink()
 
 
 def _detach(work: Callable[[], None], files: tuple[int, ...]) -> None:

@@ -6,13 +6,13 @@ read, which an answer that drips never reaches, and a time-out of the task leave
 ends at its deadline whatever happens, reads no more than `limit` bytes and follows no redirect. The request itself is
 Ansible's (TLS, proxies, certificates).
 
-A request that is slow or dear takes a `turn`: one file for all processes of the machine, locked while the request goes
-on, so that there is never a second one. Nobody waits for it. In another, for each `breaker`, stands how the last ones
-went (`Breaker`), and whether to ask at all: of one server, one model or credential may be refused and another not.
-
 A request whose answer takes longer than a pass should last goes as a `letter`: a process of its own sends it and leaves
 the answer in a file, where a later call with the same name finds it. Runs are few at once (one, in a pod with half a
 CPU), and one that waited would keep all others waiting.
+
+A letter takes a `turn`: one file for all processes of the machine, locked while the request goes on, so that there is
+never a second one. Nobody waits for it. In another, for each `breaker`, stands how the last ones went (`Breaker`), and
+whether to ask at all: of one server, one model or credential may be refused and another not.
 
 All in one file, for a role's module_utils would make every module of every run slow.
 """
@@ -60,7 +60,7 @@ options:
     type: str
     default: ""
     description: JSON to send instead after 400 or 422, once and in what is left of O(seconds).
-  turn: {type: str, default: "", description: Whose turn is taken for it; none if left out.}
+  turn: {type: str, default: "", description: Whose turn is taken for a letter.}
   breaker: {type: str, default: "", description: "Whose failures count together; if left out, those of O(turn)."}
   turns: {type: path, default: /tmp, description: "Directory of the turns; the same for all runs, as TMPDIR is not."}
   revision:
@@ -180,7 +180,7 @@ def main() -> None:
     if module.check_mode and asked["method"] != "GET":
         module.exit_json(changed=True, **_result({**_NOTHING, "error": "not sent in check mode"}, 0))
     asked["ca_path"] = _written(asked["ca"], module.tmpdir)
-    result = _by_letter(asked) if asked["letter"] else _in_turn(asked) if asked["turn"] else _asked(asked)
+    result = _by_letter(asked) if asked["letter"] else _asked(asked)
     # The thread of a try that is late ends with the process.
     module.exit_json(changed=asked["method"] != "GET" and result["tries"] > 0, **result)
 
@@ -193,16 +193,8 @@ def _result(
     return {**shown, "tries": tries, "elapsed": round(elapsed, 3), "held": held, "until": moment}
 
 
-def _in_turn(asked: dict[str, Any]) -> dict[str, Any]:
-    """The request, if it is not somebody else's turn and the server is fit to be asked."""
-    try:
-        file = _locked(_path(asked, "turn"))
-        return _result(dict(_NOTHING), 0, held="Busy") if file is None else _guarded(asked)
-    except OSError as error:
-        return _result({**_NOTHING, "error": f"no turn can be taken: {error}"}, 0)
-
-
 def _guarded(asked: dict[str, Any]) -> dict[str, Any]:
+    """The request, if the server is fit to be asked. Whose turn it is sees the caller to."""
     breaker = _read_breaker(asked)
     held = breaker.held(time.time(), asked["revision"])
     if held:
@@ -337,8 +329,9 @@ def _throw_away(directory: Path) -> None:
     for kind in ("aitask-letter-", _DIRECTORIES):
         for path in directory.glob(f"{kind}{os.geteuid()}-*"):
             with suppress(OSError):
-                if time.time() - path.lstat().st_mtime > _LETTER_SECONDS:
-                    rmtree(path) if stat.S_ISDIR(path.lstat().st_mode) else path.unlink()
+                found = path.lstat()
+                if time.time() - found.st_mtime > _LETTER_SECONDS:
+                    (rmtree if stat.S_ISDIR(found.st_mode) else os.unlink)(path)
 
 
 def _detach(work: Callable[[], None], files: tuple[int, ...]) -> None:

@@ -1,13 +1,10 @@
 """One request at a time to one server, and when to ask it at all: the module, as the process it is."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,52 +29,45 @@ def server() -> Iterator[ModelServer]:
         yield made
 
 
-@contextmanager
-def asking(server: ModelServer, turns: Path, model: str, **arguments: Any) -> Iterator[subprocess.Popen[str]]:
-    """The process, which has a TMPDIR of its own as each run has."""
-    own = turns / f"run-{time.monotonic_ns()}"
-    own.mkdir()
+def call(server: ModelServer, turns: Path, model: str, **arguments: Any) -> dict[str, Any]:
     given = {
         "url": f"{server.url}/chat/completions", "method": "POST", "body": json.dumps({"model": model, "n": 1}),
         "token": CANARY, "turn": "main", "turns": str(turns), "seconds": PATIENCE,
     } | arguments  # fmt: skip
-    environment = {**os.environ, "TMPDIR": str(own)}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, str(MODULE)], text=True, env=environment, **pipes) as process:  # type: ignore[call-overload]
-        assert process.stdin is not None
-        process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": given}))
-        process.stdin.close()
-        process.stdin = None
-        try:
-            yield process
-        finally:
-            process.kill()
+    done = subprocess.run(
+        [sys.executable, str(MODULE)], input=json.dumps({"ANSIBLE_MODULE_ARGS": given}),
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert CANARY not in done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def ask(server: ModelServer, turns: Path, model: str, **arguments: Any) -> dict[str, Any]:
-    with asking(server, turns, model, **arguments) as process:
-        told, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, errors
-    assert CANARY not in told + errors
-    found: dict[str, Any] = json.loads(told)
-    return found
+    """As the role does it: a letter goes out, and a later call finds the answer."""
+    letter = f"letter-{time.monotonic_ns()}"
+
+    def arrived() -> dict[str, Any] | None:
+        found = call(server, turns, model, letter=letter, **arguments)
+        return None if found["held"] == "Pending" else found
+
+    return until(arrived, "the answer") or {}
 
 
 # --- one at a time ---
 
 
 def test_while_one_is_asking_no_other_is_and_nobody_waits(server: ModelServer, tmp_path: Path) -> None:
-    """Also one that is killed gives its turn back."""
-    with asking(server, tmp_path, "hang") as first:
-        until(lambda: server.at_once == 1, "the first question")
-        second = ask(server, tmp_path, "good")
-        assert (second["held"], second["status"], second["tries"], second["changed"]) == ("Busy", 0, 0, False)
-        elsewhere = ask(server, tmp_path, "good", turn="another")
-        assert (elsewhere["held"], elsewhere["status"]) == ("", 200)
-        first.send_signal(signal.SIGKILL)
-        first.wait(PATIENCE)
-    assert ask(server, tmp_path, "good")["status"] == 200
-    assert [body["model"] for body in server.bodies] == ["hang", "good", "good"]
+    assert call(server, tmp_path, "hold", letter="first")["held"] == "Pending"
+    until(lambda: server.at_once == 1, "the first question")
+    second = ask(server, tmp_path, "good")
+    assert (second["held"], second["status"], second["tries"], second["changed"]) == ("Busy", 0, 0, False)
+    assert ask(server, tmp_path, "good", breaker="another")["held"] == "Busy", "one at a time, whoever asks"
+    elsewhere = ask(server, tmp_path, "good", turn="another")
+    assert (elsewhere["held"], elsewhere["status"]) == ("", 200)
+    server.let_go()
+    until(lambda: ask(server, tmp_path, "good")["status"] == 200, "the turn is free again")
 
 
 def test_the_file_of_a_turn_is_closed_to_others_and_tells_no_secret(server: ModelServer, tmp_path: Path) -> None:
@@ -96,7 +86,7 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(kind: str, server: Mode
     file.unlink()
     file.symlink_to(other)
     done = ask(server, tmp_path, "good")
-    assert (done["status"], done["error"].partition(":")[0]) == (0, "no turn can be taken")
+    assert (done["status"], done["error"].partition(":")[0]) == (0, "no letter can be sent")
     assert (other.read_text(), len(server.bodies)) == ("untouched", 1)
 
 
@@ -148,9 +138,6 @@ def test_who_refuses_one_model_or_credential_is_asked_with_another(server: Model
     assert ask(server, tmp_path, "good", breaker="c", revision="1")["status"] == 200
     held = [ask(server, tmp_path, "good", breaker=b, revision=r)["held"] for b, r in (("a", "1"), ("b", "2"))]
     assert held == ["Unauthorized", "ProviderNotFound"]
-    with asking(server, tmp_path, "hang", breaker="c"):
-        until(lambda: server.at_once == 1, "the question")
-        assert ask(server, tmp_path, "good", breaker="d")["held"] == "Busy", "one at a time all the same"
 
 
 good = {"status": 200, "cut": False, "media": "application/json", "retry_after": None, "late": False}

@@ -10,11 +10,18 @@ import copy
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import aitask_ledger
+import yaml
 from aitask_rules import plan_pass
+from jsonschema import Draft202012Validator
 
+_CRD = Path(__file__).parents[3] / "config/crd/bases/aiops.example.com_aitasks.yaml"
+_VERSION = yaml.safe_load(_CRD.read_text())["spec"]["versions"][0]
+STATUS = Draft202012Validator(_VERSION["schema"]["openAPIV3Schema"]["properties"]["status"])
+"""What the API server accepts as the status of a task; one fault, and it refuses the whole."""
 START = datetime(2026, 1, 31, 10, 0, 0, tzinfo=UTC)
 
 
@@ -394,6 +401,7 @@ class World:
         conditions = {c["type"]: c for c in old.get("conditions", [])}
         conditions |= {c["type"]: c for c in patch.get("conditions", [])}
         self.task["status"] = merge(old, patch) | {"conditions": list(conditions.values())}
+        STATUS.validate(self.task["status"])
 
     def _do(self, plan: dict[str, Any]) -> dict[str, Any]:
         if plan["how"] == "notify":

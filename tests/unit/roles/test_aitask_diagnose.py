@@ -6,6 +6,7 @@ What an answer must look like is for tests/unit/roles/diagnosis; here are good o
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -115,6 +116,23 @@ def test_in_a_rollout_that_is_stuck_only_a_rollback_may_be_chosen() -> None:
     assert (world.acts, world.condition("ActionPermitted")) == ([], ("False", "RolloutInProgress"))
     assert len(world.questions) == 1
     assert patient("restart", metric={"type": "UnavailableReplicas"}, threshold=0).run().questions == []
+
+
+@pytest.mark.parametrize("approval", ["Never", "Always"])
+def test_a_long_name_behind_a_pseudonym_does_not_make_the_status_too_long(approval: str) -> None:
+    """The pseudonym of an image in the place of a container: it fits, and the image does not."""
+    image = f"registry.example.com/{'team/' * 12}web:1.2.3"
+    world = patient("restart", fallback="none", policy={"approval": approval})
+    assert world.deployment is not None
+    world.deployment["spec"]["template"]["spec"]["containers"][0]["image"] = image
+    world.is_slow = True
+    world.run(cpu="95m")
+    [hidden] = set(re.findall(r"image-[0-9a-f]{6,}", json.dumps(world.questions)))
+    world.model = answer(container=hidden)
+    for _ in range(3):
+        world.run(60)
+        assert (world.acts, world.condition("DiagnosisSucceeded")) == ([], ("False", "UnknownContainer"))
+    assert (len(world.questions), world.status["usage"]["calls"]) == (1, 1)
 
 
 # --- when nobody is asked ---

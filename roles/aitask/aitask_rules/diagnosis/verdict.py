@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from ..model import Diagnose, Spec
+from ..model import Diagnose, Spec, Target
 from ..values import format_time, items, mapping, one_line, parse_time, whole
 from .answer import TRANSIENT, content_of, used_tokens
 from .decision import ACTIONS, Decision, Unusable, parse_decision
@@ -80,7 +80,7 @@ def judge(diagnose: Diagnose, facts: Facts, question: Question, answer: Mapping[
     }
     decision: Decision | None = None
     try:
-        decision = _restored(parse_decision(content_of(answer, who)), question)
+        decision = _restored(parse_decision(content_of(answer, who)), question, facts.target)
         _check_given(decision, question)
         _check(decision, diagnose, facts)
     except Unusable as fault:
@@ -96,11 +96,19 @@ def refuse(diagnose: Diagnose, reason: str, message: str, key: str = "", until: 
     return Verdict(reason, text, "fallback", diagnose.fallback, key=key, until=until)
 
 
-def _restored(decision: Decision, question: Question) -> Decision:
-    """With the names of objects in the place of their pseudonyms."""
+def _restored(decision: Decision, question: Question, target: Target) -> Decision:
+    """With the names of objects in the place of their pseudonyms. What stands for no container stays as it was said:
+    another name may be longer than the status takes."""
     known = question.redactor.restore
-    parameters = {k: known(v) if isinstance(v, str) else v for k, v in decision.parameters.items()}
+    parameters = dict(decision.parameters)
+    container = known(str(parameters.get("container", "")))
+    if container in _containers(target):
+        parameters["container"] = container
     return replace(decision, root_cause=one_line(known(decision.root_cause), _CAUSE), parameters=parameters)
+
+
+def _containers(target: Target) -> list[Any]:
+    return [entry.get("name") for entry in target.containers]
 
 
 def _check_given(decision: Decision, question: Question) -> None:
@@ -112,7 +120,7 @@ def _check_given(decision: Decision, question: Question) -> None:
 def _check(decision: Decision, diagnose: Diagnose, facts: Facts) -> None:
     """What the form cannot say, and the spec and the target do. Raises Unusable."""
     container = decision.parameters.get("container")
-    if container is not None and container not in [entry.get("name") for entry in facts.target.containers]:
+    if container is not None and container not in _containers(facts.target):
         raise Unusable("UnknownContainer", "the answer names a container that the target does not have")
     if decision.action not in ("none", *diagnose.allowed):
         raise Unusable("ActionNotAllowed", f"{decision.action} is not among diagnose.allowedActions")

@@ -119,6 +119,8 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
     wants = evaluation.wants
     if wants and not moment.due and not moment.fresh and _acted_since_evaluation(evaluation.state):
         wants = ""  # one act for one evaluation; what it said still stands
+    if wants == "Return":
+        spec = replace(spec, decided_by=spec.decided_by or "rule")  # nothing is wrong, so there is no cause to ask for
     wish = Wish(spec, here.task, evaluation.state, target, wants, here.now, here.time_scale)
     if wants and not spec.decided_by and awaits(here):
         return {"next": "peek"}

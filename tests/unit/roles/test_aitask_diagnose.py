@@ -138,6 +138,20 @@ def test_a_long_name_behind_a_pseudonym_does_not_make_the_status_too_long(approv
 # --- when nobody is asked ---
 
 
+def test_the_way_back_after_a_breach_is_no_matter_of_a_model() -> None:
+    """Nothing is wrong any more, and nobody has to approve what the author of the task wrote."""
+    world = patient("restart", fallback="scale", scale={"minReplicas": 3, "returnAfterSeconds": 60})
+    world.model = {"held": "Busy", "status": 0, "tries": 0}
+    world.run(cpu="95m").run(40).run(60).settle()
+    assert world.replicas == 4
+    world.model = answer("restart")
+    for _ in range(8):
+        world.run(60, cpu="20m").settle()
+    assert (world.questions, world.replicas, len(world.acts)) == ([], 3, 2)
+    done = world.status["lastAction"]
+    assert (done["type"], done["reason"], done["decidedBy"]) == ("scale", "Return", "rule")
+
+
 def test_nobody_is_asked_while_a_gate_holds() -> None:
     world = patient("restart", policy=freely(cooldownSeconds=600)).run(cpu="95m").settle()
     for _ in range(3):

@@ -8,7 +8,7 @@ came back.
 
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from .config import Provider
@@ -60,7 +60,7 @@ def consult(here: Pass, wish: Wish, evaluation: Evaluation) -> Verdict | dict[st
     diagnose = _of(wish)
     facts = Facts(here.task, wish.spec, wish.target, evaluation.state, here.reads)
     if wish.state.proposal.get("state") in OPEN:
-        found = standing(diagnose, facts, here.state.diagnosis)
+        found = standing(diagnose, facts, wish.state.diagnosis)
         if found is not None:
             return found
     provider = choose_provider(settings_of(here.reads), "llm", diagnose.provider, here.namespace)
@@ -84,14 +84,22 @@ def _answer(here: Pass, diagnose: Diagnose, facts: Facts, provider: Provider) ->
     if "model" in here.reads:
         return _heard(here, diagnose, facts, question, provider)
     if not mapping(here.reads.get("peeked")).get("ready"):
-        known = cached(diagnose, facts, question, here.state.diagnosis)
+        known = cached(diagnose, facts, question, facts.state.diagnosis)
         if known is not None:
             return known
         usage = read_usage(here.state.usage, here.now)
         if not usage.allows(diagnose.daily_tokens, question.reserve):
             text = f"{usage.tokens} of {diagnose.daily_tokens} tokens are used today, "
             return refuse(diagnose, "BudgetExhausted", f"{text}a question may take {question.reserve}", question.key)
+        if _is_lost(here, diagnose, facts.state):
+            return refuse(diagnose, "Timeout", "its answer was lost, more than once or for long", question.key)
     return {"next": "ask", "question": {**question.as_plan(), "note": _note(here, question)}}
+
+
+def _is_lost(here: Pass, diagnose: Diagnose, state: State) -> bool:
+    """Whether what was asked is not under way any more, and no time is left to ask once more."""
+    is_pending = state.diagnosis.get("reason") == "Pending" and "peeked" in here.reads
+    return is_pending and _has_waited(here, diagnose, state)
 
 
 def _note(here: Pass, question: Question) -> str:
@@ -122,7 +130,7 @@ def _heard(here: Pass, diagnose: Diagnose, facts: Facts, question: Question, pro
 def advised(here: Pass, wish: Wish, evaluation: Evaluation, verdict: Verdict) -> tuple[Wish, Evaluation]:
     """The wish for what the verdict says, and the evaluation that tells it."""
     usage = read_usage(here.state.usage, here.now).after(verdict).render() if verdict.calls else here.state.usage
-    state = replace(evaluation.state, diagnosis=_remembered(here, verdict), usage=usage)
+    state = replace(evaluation.state, diagnosis=_remembered(here, evaluation.state, verdict), usage=usage)
     waits = _turn(here, wish, state, verdict)
     succeeded = "True" if verdict.reason == DIAGNOSED else "Unknown" if waits else "False"
     told = Condition("DiagnosisSucceeded", succeeded, verdict.reason, waits.message if waits else verdict.message)
@@ -133,12 +141,9 @@ def advised(here: Pass, wish: Wish, evaluation: Evaluation, verdict: Verdict) ->
 
 
 def _turn(here: Pass, wish: Wish, state: State, verdict: Verdict) -> Hold | None:
-    """Why nothing is decided yet. Neither an answer nor others who ask the same provider are waited for much longer
-    than an answer may take."""
+    """Why nothing is decided yet."""
     diagnose = _of(wish)
-    since = parse_time(state.diagnosis.get("waitingSince")) or here.now
-    most = diagnose.timeout if verdict.reason == "Busy" else 2 * diagnose.timeout + _LATE
-    if not verdict.waits or here.now - since >= timedelta(seconds=most):
+    if not verdict.waits or _has_waited(here, diagnose, state):
         return None
     if verdict.reason == "Pending":
         return _await(diagnose)
@@ -146,23 +151,37 @@ def _turn(here: Pass, wish: Wish, state: State, verdict: Verdict) -> Hold | None
     return Hold("DiagnosisPending", text, wait=_RETRY)
 
 
+def _has_waited(here: Pass, diagnose: Diagnose, state: State) -> bool:
+    """Neither an answer nor others who ask the same provider are waited for much longer than an answer may take."""
+    since = parse_time(state.diagnosis.get("waitingSince")) or here.now
+    most = diagnose.timeout if state.diagnosis.get("reason") == "Busy" else 2 * diagnose.timeout + _LATE
+    return here.now - since >= timedelta(seconds=most)
+
+
 def _await(diagnose: Diagnose) -> Hold:
     text = f"waits for the answer of model provider {diagnose.provider}, at most {diagnose.timeout:g} s"
     return Hold("DiagnosisPending", text, wait=_LOOK)
 
 
-def _remembered(here: Pass, verdict: Verdict) -> dict[str, Any]:
+def _remembered(here: Pass, state: State, verdict: Verdict) -> dict[str, Any]:
     """What the status keeps of it. Told again it is not written again, and has its first time."""
-    old = dict(here.state.diagnosis)
+    old = dict(state.diagnosis)
     known = (verdict.key, verdict.reason) == (old.get("evidenceHash"), old.get("reason"))
-    if known and not verdict.calls:
+    if known and not verdict.calls and not verdict.waits:
         return old
     new = {key: value for key, value in render_diagnosis(verdict, here.now).items() if value is not None}
     if verdict.waits:
-        goes_on = old.get("reason") == verdict.reason and not verdict.calls
-        new["waitingSince"] = (old.get("waitingSince") if goes_on else None) or format_time(here.now)
+        new["waitingSince"] = format_time(_since(here, state, verdict))
     unchanged = {**new, "time": None} == {**old, "time": None}
     return old if unchanged and not verdict.calls else new
+
+
+def _since(here: Pass, state: State, verdict: Verdict) -> datetime:
+    """When this wait began. An answer that came and an act of the fallback end one."""
+    goes_on = state.diagnosis.get("reason") == verdict.reason and not verdict.calls
+    since = parse_time(state.diagnosis.get("waitingSince")) if goes_on else None
+    done = state.done_at()
+    return here.now if since is None or (done is not None and done >= since) else since
 
 
 def _of(wish: Wish) -> Diagnose:

@@ -33,9 +33,20 @@ from .model import Act, Condition, Hold, Spec, State, Target, Wish
 from .notice import News, delivery_words, notice
 from .outcome import REHEARSED, finish, held, intent, recover, rehearsal, rehearsed
 from .permission import answered, is_informed, only_observes, question, soon, stopped
-from .proposal import needs_approval, review, settle, withdraw
+from .proposal import needs_approval, review, settle
 from .report import Ending, Pass, conclude, look_again, next_look, open_pass, retry_wait
-from .rests import at_rest, at_zero, forbidden, initializing, no_target, paused, suspended, terminal
+from .rests import (
+    at_rest,
+    at_zero,
+    forbidden,
+    initializing,
+    no_target,
+    paused,
+    suspended,
+    terminal,
+    unawaited,
+    unwanted,
+)
 from .sample import needed_reads, take_sample
 from .spec import SpecError, parse_spec
 from .target import parse_target
@@ -107,6 +118,8 @@ def _with_target(here: Pass, spec: Spec, target: Target) -> Plan:
         fresh=renewed or here.is_fresh(),
         was_missing=here.old_condition("MetricsAvailable").get("status") == "False",
     )
+    if moment.fresh:
+        state = unawaited(state)
     if target.replicas == 0:
         return at_zero(here, spec, state, target, moment, told)
     sample = take_sample(spec, target, here.reads, here.now, here.min_pod_age)
@@ -254,7 +267,7 @@ def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mom
         conditions.append(Condition("ActionPermitted", "Unknown", "NotBreached", text))
         state = replace(state, retries=0)
         if not state.breached and (not missing or spec.on_missing == "Healthy"):
-            state = withdraw(state)
+            state = unwanted(state)
     wait = None
     if state.missing and spec.on_missing == "Hold":
         wait = retry_wait(here, "MetricsAvailable", spec.interval)

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from aitask_rules.values import parse_time
 
-from tests.unit.roles.aitask_simulation import World
+from tests.unit.roles.aitask_simulation import World, deployment
 
 CAUSE = "memory runs out"
 PROVIDERS = {"providers": {"llm": {"default": {"url": "http://m.svc/v1", "model": "m", "allowedNamespaces": ["ns"]}}}}
@@ -296,6 +299,68 @@ def test_a_question_that_was_lost_is_asked_again() -> None:
     world.letter, world.is_slow = None, False
     world.run(2)
     assert (len(world.questions), len(world.acts)) == (2, 1)
+
+
+def busy() -> dict[str, Any]:
+    return {"status": 0, "tries": 0, "held": "Busy", "until": ""}
+
+
+def heal(world: World) -> None:
+    world.run(60, cpu="20m")
+
+
+def pause(world: World) -> None:
+    world.edit(suspend=True)
+    world.run(5)
+    world.edit(suspend=False)
+
+
+def switch_off(world: World) -> None:
+    assert world.deployment is not None
+    world.deployment = deployment(0)
+    world.run(5)
+    world.deployment = deployment(3)
+
+
+@pytest.mark.parametrize("end", [heal, pause, switch_off])
+@pytest.mark.parametrize("waits_for", ["Busy", "Pending"])
+def test_the_wait_of_an_earlier_breach_does_not_count(end: Callable[[World], None], waits_for: str) -> None:
+    """Else the fallback would be done at once, and the question be sent for nothing."""
+    world = patient("restart", fallback="restart", policy=freely())
+    if waits_for == "Busy":
+        world.model = busy()
+    else:
+        world.hangs = True
+    world.run(cpu="95m")
+    assert world.status["diagnosis"]["reason"] == waits_for
+    end(world)
+    world.letter = None  # whoever waited for it died meanwhile
+    world.run(3600, cpu="95m").run(2)
+    assert (world.acts, world.condition("ActionPermitted")) == ([], ("False", "DiagnosisPending"))
+    assert parse_time(world.status["diagnosis"]["waitingSince"]) == world.now - timedelta(seconds=2)
+
+
+def test_after_the_fallback_a_turn_is_waited_for_anew() -> None:
+    world = patient("restart", fallback="restart", diagnose={"timeoutSeconds": 12}, policy=freely(cooldownSeconds=60))
+    world.model = busy()
+    world.run(cpu="95m").run(5).run(10).settle()
+    assert len(world.acts) == 1
+    world.run(70, cpu="95m").settle().run(5)
+    assert (len(world.acts), world.condition("ActionPermitted")) == (1, ("False", "DiagnosisPending"))
+
+
+def test_a_question_that_is_lost_again_and_again_ends_in_the_fallback_and_is_not_sent_for_it() -> None:
+    world = patient("restart", fallback="none", diagnose={"timeoutSeconds": 10})
+    world.is_slow = True
+    world.run(cpu="95m")
+    for _ in range(7):
+        world.letter = None
+        world.run(10)
+    sent = len(world.questions)
+    world.letter = None
+    world.run(10)
+    assert world.condition("DiagnosisSucceeded") == ("False", "Timeout")
+    assert (world.condition("ActionPermitted"), len(world.questions)) == (("False", "DiagnosisFailed"), sent)
 
 
 def test_logs_are_sent_only_where_they_are_asked_for() -> None:

@@ -27,32 +27,42 @@ from .diagnosis import (
     standing,
     with_choice,
 )
-from .evaluate import Evaluation
-from .model import Condition, Diagnose, Hold, State, Wish
+from .evaluate import Evaluation, is_due
+from .model import Condition, Diagnose, Hold, Spec, State, Wish
 from .permission import settings_of
 from .proposal import OPEN
 from .providers import choose_provider
-from .report import Pass
-from .values import format_time, items, mapping, parse_time, whole
+from .report import Pass, look_again
+from .values import format_time, go_duration, items, mapping, parse_time, whole
 
-_RETRY = 5.0
-"""Seconds until it is asked again whether the provider is free."""
+_RETRY, _LONGEST_RETRY = 5.0, 30.0
+"""Seconds until it is asked again whether the provider is free: as long as was waited already, between these. To ask
+takes a pass with all its reads."""
 _LOOK = 2.0
 """Seconds until it is looked again whether an answer has come."""
 _LATE = 60.0
 """Seconds that an answer may lie beyond its time; what was asked before is no matter of today."""
 
 
-def awaits(here: Pass) -> bool:
-    """Whether the last pass has sent a question, and this one has not looked yet for the answer."""
-    return here.state.diagnosis.get("reason") == "Pending" and "peeked" not in here.reads
+def look_first(here: Pass, spec: Spec) -> dict[str, Any] | None:
+    """Before anything else is read: whether the answer to an earlier question has come. If not the pass ends here, as
+    it found everything, unless an evaluation is due."""
+    if spec.decided_by or here.state.diagnosis.get("reason") != "Pending":
+        return None
+    if "peeked" not in here.reads:
+        return {"next": "peek"}
+    if not _is_under_way(here) or here.is_fresh() or is_due(here.state.last_execution, spec.interval, here.now):
+        return None
+    return look_again("waits for the answer of a model", go_duration(_LOOK))
 
 
 def waiting(here: Pass, wish: Wish) -> Hold | None:
     """That the answer has not come yet; None if it has, or none is to come."""
-    if mapping(here.reads.get("peeked")).get("held") != "Pending":
-        return None
-    return _await(_of(wish))
+    return _await(_of(wish)) if _is_under_way(here) else None
+
+
+def _is_under_way(here: Pass) -> bool:
+    return mapping(here.reads.get("peeked")).get("held") == "Pending"
 
 
 def consult(here: Pass, wish: Wish, evaluation: Evaluation) -> Verdict | dict[str, Any]:
@@ -98,8 +108,7 @@ def _answer(here: Pass, diagnose: Diagnose, facts: Facts, provider: Provider) ->
 
 def _is_lost(here: Pass, diagnose: Diagnose, state: State) -> bool:
     """Whether what was asked is not under way any more, and no time is left to ask once more."""
-    is_pending = state.diagnosis.get("reason") == "Pending" and "peeked" in here.reads
-    return is_pending and _has_waited(here, diagnose, state)
+    return state.diagnosis.get("reason") == "Pending" and _has_waited(here, diagnose, state)
 
 
 def _note(here: Pass, question: Question) -> str:
@@ -148,14 +157,20 @@ def _turn(here: Pass, wish: Wish, state: State, verdict: Verdict) -> Hold | None
     if verdict.reason == "Pending":
         return _await(diagnose)
     text = f"waits for model provider {diagnose.provider}, which another task is asking"
-    return Hold("DiagnosisPending", text, wait=_RETRY)
+    waited = _waited(here, state)
+    return Hold("DiagnosisPending", text, wait=min(max(_RETRY, waited), _LONGEST_RETRY, diagnose.timeout - waited))
 
 
 def _has_waited(here: Pass, diagnose: Diagnose, state: State) -> bool:
     """Neither an answer nor others who ask the same provider are waited for much longer than an answer may take."""
-    since = parse_time(state.diagnosis.get("waitingSince")) or here.now
     most = diagnose.timeout if state.diagnosis.get("reason") == "Busy" else 2 * diagnose.timeout + _LATE
-    return here.now - since >= timedelta(seconds=most)
+    return _waited(here, state) >= most
+
+
+def _waited(here: Pass, state: State) -> float:
+    """Seconds."""
+    since = parse_time(state.diagnosis.get("waitingSince")) or here.now
+    return (here.now - since).total_seconds()
 
 
 def _await(diagnose: Diagnose) -> Hold:

@@ -4,11 +4,11 @@
 ask again. It computes everything anew each time from the same inputs, so that only reads and results travel between
 the calls:
 
+    peek      look whether the answer of a model has come
     observe   read the target (and, where `reads` says so, its pods and their metrics)
     own, take, apply, resize   bring about the target that the task owns (`upkeep`)
     permit    an act is wanted and nothing known forbids it, or the end of a breach is to be told: read the operator's
               configuration, and what `reads` says
-    peek      look whether the answer of a model has come
     evidence, logs, ask   a model is to choose the act (`consult`): read what it is told, and send it the `question`,
               or take the answer to the last one
     rehearse  ask the server whether it would take the act
@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from .act import build_act
-from .consult import advised, awaits, consult, waiting
+from .consult import advised, consult, look_first, waiting
 from .diagnosis import Verdict
 from .evaluate import UNAVAILABLE_AFTER, Evaluation, Moment, evaluate, is_due
 from .events import about_act
@@ -68,6 +68,9 @@ def plan_pass(world: Mapping[str, Any]) -> Plan:
         spec = parse_spec(here.raw_spec, here.time_scale)
     except SpecError as error:
         return terminal(here, error.reason, str(error))
+    look = look_first(here, spec)
+    if look is not None:
+        return look
     found = mapping(here.reads.get("deployment"))
     if not found:
         return {"next": "observe", "reads": needed_reads(spec)}
@@ -135,8 +138,6 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
     if wants == "Return":
         spec = replace(spec, decided_by=spec.decided_by or "rule")  # nothing is wrong, so there is no cause to ask for
     wish = Wish(spec, here.task, evaluation.state, target, wants, here.now, here.time_scale)
-    if wants and not spec.decided_by and awaits(here):
-        return {"next": "peek"}
     wish = replace(wish, waits=waiting(here, wish))
     return _pursue(here, wish, evaluation, moment)
 

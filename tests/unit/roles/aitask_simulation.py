@@ -133,6 +133,7 @@ class World:
         self.plan: dict[str, Any] = {}
         self.configuration: str | None = None
         self.answer: dict[str, Any] = {"skipped": True}
+        self.observations = 0
         self.queries = 0
         self.delivery: dict[str, Any] = {"status": 200, "body": ""}
         self.notices: list[dict[str, Any]] = []
@@ -192,6 +193,7 @@ class World:
         if plan["next"] == "deliver":
             reads |= self._deliver(plan["notice"])
             plan = self._plan(task, reads)
+        assert plan["next"] in ("report", "stop"), "no task of the role goes on from here"
         if plan["next"] == "report":
             self.events.extend(plan["events"])
             if plan["status"]:
@@ -204,12 +206,13 @@ class World:
     def _read(self, task: dict[str, Any], reads: dict[str, Any]) -> dict[str, Any]:
         """The plan after all that changes nothing, and in `reads` what it was made from."""
         plan = self._plan(task, reads)
-        if plan["next"] == "observe":
-            reads |= self._observe(plan["reads"]["query"])
-            plan = self._plan(task, reads)
         if plan["next"] == "peek":
             under_way = self.letter is not None
             reads["peeked"] = {"held": "Pending" if under_way and self.hangs else "", "ready": under_way}
+            plan = self._plan(task, reads)
+        if plan["next"] == "observe":
+            self.observations += 1
+            reads |= self._observe(plan["reads"]["query"])
             plan = self._plan(task, reads)
         if plan["next"] == "own":
             reads |= wanted({name: read for name, read in self._permit(plan["reads"]).items() if name != "rivals"})

@@ -248,13 +248,53 @@ def test_an_answer_is_waited_for_without_reading_or_writing_anything() -> None:
     world.run(cpu="95m")
     assert (world.condition("ActionPermitted"), world.plan["requeue"]) == (("False", "DiagnosisPending"), "2s")
     assert world.condition("DiagnosisSucceeded") == ("Unknown", "Pending")
-    writes = world.writes
-    for _ in range(5):
-        world.run(2)
-    assert (world.writes, world.acts, world.plan["status"]) == (writes, [], {})
+    done = (world.writes, world.observations)
+    for use in range(80, 105):
+        world.run(2, cpu=f"{use}m")
+        assert (world.plan["status"], world.plan["requeue"]) == ({}, "2s")
+    assert ((world.writes, world.observations), world.acts) == (done, [])
+    world.run(10, cpu="93m")
+    assert (world.observations, world.status["observedValue"]) == (2, "93"), "the next evaluation was due"
     world.hangs = False
     world.run(2)
     assert (len(world.questions), len(world.acts), world.status["lastAction"]["decidedBy"]) == (1, 1, "model")
+
+
+def test_who_waits_long_for_a_turn_asks_for_it_less_often_and_in_time() -> None:
+    world = patient("restart", fallback="restart", diagnose={"timeoutSeconds": 300})
+    world.model = busy()
+    world.run(cpu="95m")
+    waits = []
+    while not world.acts:
+        waits.append(float(world.plan["requeue"].removesuffix("s")))
+        world.run(waits[-1])
+    assert waits[:4] == [5, 5, 10, 20]
+    assert (sum(waits), max(waits)) == (300, 30)
+
+
+@pytest.mark.parametrize("ends", ["with an answer", "without one"])
+def test_on_a_target_of_its_own_that_an_autoscaler_keeps_the_answer_is_heard(ends: str) -> None:
+    """`spec.replicas` is not applied there, so each pass looks after the target before it comes to the act."""
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "shop:1"}]}}
+    world = patient("restart", "notify", policy=freely(), template=template, metric={"type": "UnavailableReplicas"})
+    world.deployment = None
+    world.edit(threshold=0, replicas=4)
+    goal = {"scaleTargetRef": {"kind": "Deployment", "name": "web"}}
+    world.autoscalers = [{"metadata": {"name": "by-load"}, "spec": goal}]
+    world.run().settle().run(60)
+    assert world.condition("TemplateApplied") == ("False", "AutoscalerPresent")
+    assert world.deployment is not None
+    world.deployment["status"]["availableReplicas"] = 0
+    world.hangs = True
+    world.run(60)
+    assert world.condition("DiagnosisSucceeded") == ("Unknown", "Pending")
+    world.hangs = False
+    if ends == "without one":
+        world.model = {"status": 503, "tries": 1}
+    world.run(60)
+    expected = ("True", "Diagnosed") if ends == "with an answer" else ("False", "ProviderUnreachable")
+    assert world.condition("DiagnosisSucceeded") == expected
+    assert world.status["lastAction"]["result"] == "Succeeded"
 
 
 def test_what_changes_while_an_answer_is_awaited_counts() -> None:
@@ -318,7 +358,7 @@ def pause(world: World) -> None:
 def switch_off(world: World) -> None:
     assert world.deployment is not None
     world.deployment = deployment(0)
-    world.run(5)
+    world.run(60)
     world.deployment = deployment(3)
 
 
@@ -334,6 +374,7 @@ def test_the_wait_of_an_earlier_breach_does_not_count(end: Callable[[World], Non
     world.run(cpu="95m")
     assert world.status["diagnosis"]["reason"] == waits_for
     end(world)
+    assert "aitask_diagnoses_total" not in metrics(world), "nothing was diagnosed"
     world.letter = None  # whoever waited for it died meanwhile
     world.run(3600, cpu="95m").run(2)
     assert (world.acts, world.condition("ActionPermitted")) == ([], ("False", "DiagnosisPending"))

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from ..model import Diagnose, Spec, Target
+from ..rollback import candidates, revision_of
 from ..values import format_time, items, mapping, one_line, parse_time, whole
 from .answer import TRANSIENT, content_of, used_tokens
 from .decision import ACTIONS, Decision, Unusable, parse_decision
@@ -124,7 +125,7 @@ def _check(decision: Decision, diagnose: Diagnose, facts: Facts) -> None:
         raise Unusable("UnknownContainer", "the answer names a container that the target does not have")
     if decision.action not in ("none", *diagnose.allowed):
         raise Unusable("ActionNotAllowed", f"{decision.action} is not among diagnose.allowedActions")
-    contradiction = _contradiction(decision, facts.spec)
+    contradiction = _contradiction(decision, facts)
     if contradiction:
         raise Unusable("ActionNotAllowed", contradiction)
     if decision.confidence < diagnose.min_confidence:
@@ -132,11 +133,11 @@ def _check(decision: Decision, diagnose: Diagnose, facts: Facts) -> None:
         raise Unusable("LowConfidence", text)
 
 
-def _contradiction(decision: Decision, spec: Spec) -> str:
-    """Where the spec says it, the model may only say the same."""
-    revision = decision.parameters.get("toRevision")
-    if decision.action == "rollback" and None not in (revision, spec.to_revision) and revision != spec.to_revision:
-        return f"revision {revision} is not rollback.toRevision {spec.to_revision}"
+def _contradiction(decision: Decision, facts: Facts) -> str:
+    """Where the spec says it, or the rule of the action, the model may only say the same."""
+    spec, revision = facts.spec, decision.parameters.get("toRevision")
+    if decision.action == "rollback" and revision not in (None, _revision(facts)):
+        return f"revision {revision} is not the one that a rollback goes to ({_revision(facts) or 'there is none'})"
     container = decision.parameters.get("container")
     if decision.action == "patchResources" and container is not None and container != spec.container_to_raise:
         return f"container {container} is not patchResources.container"
@@ -146,10 +147,16 @@ def _contradiction(decision: Decision, spec: Spec) -> str:
     return ""
 
 
+def _revision(facts: Facts) -> int | None:
+    """Where action rollback would go."""
+    history = items(mapping(facts.reads.get("history")).get("resources"))
+    found = candidates(facts.target, facts.spec.to_revision, facts.state.rolled_back_from, history)
+    return revision_of(found[0]) if found else None
+
+
 def with_choice(spec: Spec, verdict: Verdict) -> Spec:
-    """The spec with the action of the verdict; a revision only where the spec names none."""
-    revision = verdict.parameters.get("toRevision") if verdict.is_of_model and verdict.action == "rollback" else None
-    return replace(spec, action=verdict.action, to_revision=spec.to_revision or revision)
+    """The spec with the action of the verdict; all else stays as it is."""
+    return replace(spec, action=verdict.action)
 
 
 def cached(diagnose: Diagnose, facts: Facts, question: Question, stored: Mapping[str, Any]) -> Verdict | None:

@@ -28,6 +28,7 @@ from .diagnosis import (
     with_choice,
 )
 from .evaluate import Evaluation, is_due
+from .gates import guard_absent
 from .model import Condition, Diagnose, Hold, Spec, State, Wish
 from .permission import settings_of
 from .proposal import OPEN
@@ -76,6 +77,10 @@ def consult(here: Pass, wish: Wish, evaluation: Evaluation) -> Verdict | dict[st
     provider = choose_provider(settings_of(here.reads), "llm", diagnose.provider, here.namespace)
     if isinstance(provider, str):
         return refuse(diagnose, "ProviderNotFound", provider)
+    absent = guard_absent(settings_of(here.reads), here.reads, here.require_guard)
+    if absent:
+        # Else whoever may write a task could read, in the answer, what he has no right to read.
+        return refuse(diagnose, "GuardAbsent", absent)
     return _missing(here, diagnose, facts) or _answer(here, diagnose, facts, provider)
 
 

@@ -32,7 +32,7 @@ from .gates import first_hold, gates_after_reads, gates_before_reads, must_resiz
 from .model import Act, Condition, Hold, Spec, State, Target, Wish
 from .notice import News, delivery_words, notice
 from .outcome import REHEARSED, finish, held, intent, recover, rehearsal, rehearsed
-from .permission import answered, is_informed, only_observes, question, soon, stopped
+from .permission import answered, has_read_all, is_informed, only_observes, question, soon, stopped
 from .proposal import needs_approval, review, settle
 from .report import Ending, Pass, conclude, look_again, next_look, open_pass, retry_wait
 from .rests import (
@@ -149,7 +149,7 @@ def _pursue(here: Pass, wish: Wish, evaluation: Evaluation, moment: Moment) -> P
     hold = wish.waits or first_hold(gates_before_reads(wish))
     if hold is not None:
         return held(here, wish, evaluation, hold)
-    if not is_informed(here) or (spec.mutates and "rivals" not in here.reads):
+    if not _has_read(here, spec):
         return _permission(spec, wish.target)
     unsure = _unsure(here, spec)
     if unsure is not None:
@@ -197,15 +197,23 @@ def _permission(spec: Spec, target: Target) -> Plan:
     sized = spec.template is not None and must_resize(spec.replicas, target)
     wanted = {
         "rivals": spec.mutates,
+        "guard": spec.mutates or not spec.decided_by,
         "autoscalers": "scale" in spec.candidates or sized,
         "history": "rollback" in spec.candidates,
     }
     return _asking(**wanted)
 
 
-def _asking(*, rivals: bool = False, autoscalers: bool = False, history: bool = False) -> Plan:
+def _has_read(here: Pass, spec: Spec) -> bool:
+    """Whether what `_permission` asks for was read. To ask a model the guard counts as it does for an act."""
+    enough = is_informed(here) if spec.decided_by else has_read_all(here)
+    return enough and ("rivals" in here.reads or not spec.mutates)
+
+
+def _asking(**wanted: bool) -> Plan:
     """Reads the operator's configuration, and these."""
-    return {"next": "permit", "reads": {"rivals": rivals, "autoscalers": autoscalers, "history": history}}
+    nothing = {"rivals": False, "guard": False, "autoscalers": False, "history": False}
+    return {"next": "permit", "reads": nothing | wanted}
 
 
 def _act(here: Pass, wish: Wish, evaluation: Evaluation) -> Plan:

@@ -316,6 +316,7 @@ class World:
         reads["namespace"] = {"msg": "no"} if labels is None else {"resources": [{"metadata": {"labels": labels}}]}
         if wanted.get("rivals", True):
             reads["rivals"] = {"resources": [self._task(), *self.others]}
+        if wanted.get("guard", True):
             reads["guard"] = {"resources": [{}] if self.guard else []} if self.require_guard else {"skipped": True}
         if wanted["autoscalers"]:
             reads["autoscalers"] = {"resources": self.autoscalers}

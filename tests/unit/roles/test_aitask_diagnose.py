@@ -174,6 +174,34 @@ def test_nobody_is_asked_where_nothing_may_be_done(settings: dict[str, Any], rea
     assert (world.questions, world.condition("ActionPermitted")) == ([], ("False", reason))
 
 
+@pytest.mark.parametrize("allowed", ["restart", "notify"])
+def test_without_the_guard_no_evidence_leaves(allowed: str) -> None:
+    """Whoever writes the task may not be allowed to read what the model would be told."""
+    world = patient(allowed, fallback="notify", policy=freely(), diagnose={"includeLogs": True})
+    world.guard = False
+    world.run(cpu="95m").run(60)
+    assert (world.questions, world.letter, world.acts) == ([], None, [])
+    assert world.condition("DiagnosisSucceeded") == ("False", "GuardAbsent")
+    assert "config/guard" in world.message("DiagnosisSucceeded")
+    assert world.status["lastAction"]["decidedBy"] == "fallback"
+    world.guard = True
+    world.run(60, cpu="20m").run(600, cpu="95m")
+    assert len(world.questions) == 1
+    for settings, required in [(configured(requireGuard=False), True), (configured(), False)]:
+        world = patient(allowed)
+        world.guard, world.settings, world.require_guard = False, settings, required
+        assert len(world.run(cpu="95m").questions) == 1
+
+
+def test_an_operator_that_only_observes_asks_and_tells() -> None:
+    world = patient("restart", policy=freely())
+    world.settings = configured(mode="Observe")
+    world.run(cpu="95m")
+    assert (len(world.questions), world.acts) == (1, [])
+    assert world.condition("DiagnosisSucceeded") == ("True", "Diagnosed")
+    assert world.condition("ActionPermitted") == ("False", "ObserveMode")
+
+
 def test_a_provider_that_is_closed_to_the_namespace_costs_no_reads() -> None:
     world = patient("restart", fallback="restart")
     world.task["metadata"]["namespace"] = "elsewhere"

@@ -233,6 +233,19 @@ def test_an_answer_that_cannot_be_used_stands_and_no_answer_is_asked_for_again()
     assert sum(event["reason"] == "DiagnosisFailed" for event in world.events) == 1
 
 
+def test_an_answer_that_was_cut_off_is_asked_for_again_with_more_room() -> None:
+    world = patient("restart", fallback="none")
+    whole = world.model
+    world.model = {**whole, "body": whole["body"].replace('"stop"', '"length"')}
+    world.run(cpu="95m").run(60)
+    assert (len(world.questions), world.condition("DiagnosisSucceeded")) == (1, ("False", "Truncated"))
+    world.model = whole
+    world.edit(diagnose={**world.task["spec"]["diagnose"], "maxOutputTokens": 2000})
+    world.run(5)
+    assert [asked["max_tokens"] for asked in world.questions] == [800, 2000]
+    assert world.condition("DiagnosisSucceeded") == ("True", "Diagnosed")
+
+
 def test_a_budget_that_is_used_up_ends_in_the_fallback_until_the_next_day() -> None:
     world = patient("restart", fallback="none", diagnose={"dailyTokenBudget": 2500})
     world.model = answer("scale", tokens=2000)

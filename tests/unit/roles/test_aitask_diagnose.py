@@ -338,6 +338,21 @@ def test_on_a_target_of_its_own_that_an_autoscaler_keeps_the_answer_is_heard(end
     assert world.status["lastAction"]["result"] == "Succeeded"
 
 
+@pytest.mark.parametrize("allowed", ["restart", "notify"])
+def test_a_younger_task_on_the_target_waits_for_the_choice_of_the_older_one(allowed: str) -> None:
+    """Else it would act meanwhile, and what was asked be paid for nothing. One that may only tell holds nobody."""
+    older, younger = patient(allowed), World(action="restart")
+    older.hangs = True
+    older.run(cpu="95m")
+    assert older.condition("ActionPermitted") == ("False", "DiagnosisPending")
+    meta = {**older.task["metadata"], "name": "older", "uid": "older-uid", "creationTimestamp": "2026-01-30T00:00:00Z"}
+    younger.others = [{**older.task, "metadata": meta}]
+    younger.run(cpu="95m")
+    assert len(younger.acts) == (0 if allowed == "restart" else 1)
+    if allowed == "restart":
+        assert younger.condition("ActionPermitted") == ("False", "TargetConflict")
+
+
 def test_what_changes_while_an_answer_is_awaited_counts() -> None:
     """The switch, and what the spec allows."""
     world = patient("restart", policy=freely())

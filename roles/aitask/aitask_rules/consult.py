@@ -39,8 +39,8 @@ from .values import format_time, go_duration, items, mapping, parse_time, whole
 _RETRY, _LONGEST_RETRY = 5.0, 30.0
 """Seconds until it is asked again whether the provider is free: as long as was waited already, between these. To ask
 takes a pass with all its reads."""
-_LOOK = 2.0
-"""Seconds until it is looked again whether an answer has come."""
+_LOOK, _LONGEST_LOOK = 2.0, 10.0
+"""Seconds until it is looked again whether an answer has come: a tenth of what was waited already, between these."""
 _LATE = 60.0
 """Seconds that an answer may lie beyond its time; what was asked before is no matter of today."""
 
@@ -54,12 +54,12 @@ def look_first(here: Pass, spec: Spec) -> dict[str, Any] | None:
         return {"next": "peek"}
     if not _is_under_way(here) or here.is_fresh() or is_due(here.state.last_execution, spec.interval, here.now):
         return None
-    return look_again("waits for the answer of a model", go_duration(_LOOK))
+    return look_again("waits for the answer of a model", go_duration(_next_look(here, here.state)))
 
 
 def waiting(here: Pass, wish: Wish) -> Hold | None:
     """That the answer has not come yet; None if it has, or none is to come."""
-    return _await(_of(wish)) if _is_under_way(here) else None
+    return _await(here, _of(wish), wish.state) if _is_under_way(here) else None
 
 
 def _is_under_way(here: Pass) -> bool:
@@ -160,7 +160,7 @@ def _turn(here: Pass, wish: Wish, state: State, verdict: Verdict) -> Hold | None
     if not verdict.waits or _has_waited(here, diagnose, state):
         return None
     if verdict.reason == "Pending":
-        return _await(diagnose)
+        return _await(here, diagnose, state)
     text = f"waits for model provider {diagnose.provider}, which another task is asking"
     waited = _waited(here, state)
     return Hold("DiagnosisPending", text, wait=min(max(_RETRY, waited), _LONGEST_RETRY, diagnose.timeout - waited))
@@ -178,9 +178,13 @@ def _waited(here: Pass, state: State) -> float:
     return (here.now - since).total_seconds()
 
 
-def _await(diagnose: Diagnose) -> Hold:
+def _next_look(here: Pass, state: State) -> float:
+    return min(max(_LOOK, _waited(here, state) // 10), _LONGEST_LOOK)
+
+
+def _await(here: Pass, diagnose: Diagnose, state: State) -> Hold:
     text = f"waits for the answer of model provider {diagnose.provider}, at most {diagnose.timeout:g} s"
-    return Hold("DiagnosisPending", text, wait=_LOOK)
+    return Hold("DiagnosisPending", text, wait=_next_look(here, state))
 
 
 def _remembered(here: Pass, state: State, verdict: Verdict) -> dict[str, Any]:

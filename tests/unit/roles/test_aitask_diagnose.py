@@ -292,13 +292,26 @@ def test_an_answer_is_waited_for_without_reading_or_writing_anything() -> None:
     done = (world.writes, world.observations)
     for use in range(80, 105):
         world.run(2, cpu=f"{use}m")
-        assert (world.plan["status"], world.plan["requeue"]) == ({}, "2s")
+        assert world.plan["status"] == {}
     assert ((world.writes, world.observations), world.acts) == (done, [])
     world.run(10, cpu="93m")
     assert (world.observations, world.status["observedValue"]) == (2, "93"), "the next evaluation was due"
     world.hangs = False
     world.run(2)
     assert (len(world.questions), len(world.acts), world.status["lastAction"]["decidedBy"]) == (1, 1, "model")
+
+
+def test_an_answer_that_takes_long_is_looked_for_less_often() -> None:
+    world = patient("restart", diagnose={"timeoutSeconds": 300})
+    world.hangs = True
+    world.run(cpu="95m")
+    waits = []
+    while sum(waits) < 290:
+        waits.append(float(world.plan["requeue"].removesuffix("s")))
+        world.run(waits[-1])
+    assert (waits[0], max(waits)) == (2, 10)
+    assert len(waits) < 60
+    assert all(wait <= max(2, sum(waits[:number]) / 9) for number, wait in enumerate(waits))
 
 
 def test_who_waits_long_for_a_turn_asks_for_it_less_often_and_in_time() -> None:

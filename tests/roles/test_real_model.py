@@ -69,10 +69,10 @@ def test_a_real_model_is_asked_and_its_answer_is_judged(address: str, tmp_path: 
     )
     question = ask(settings, facts, Provider(f"{address}/v1", model="gemma"))
     request = {
-        **question.as_plan(), "url": f"{address}/v1/chat/completions", "method": "POST", "token": "", "ca_path": None,
+        **question.as_plan(), "url": f"{address}/v1/chat/completions", "method": "POST", "token": "", "ca": "",
         "limit": 65536, "turns": str(tmp_path), "revision": "",
     }  # fmt: skip
-    answer = aitask_http._in_turn(request)
+    answer = aitask_http._guarded_alone(request)
     found = judge(settings, facts, question, answer)
     print(f"{found.reason}: {found.message} ({found.tokens} tokens, {found.elapsed} s)")
     assert (answer["status"], answer["media"], answer["tries"]) == (200, "application/json", 1), answer

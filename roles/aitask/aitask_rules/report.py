@@ -18,7 +18,7 @@ _FIRST_RETRY = 5.0
 # Of these the history tells by the proposal itself.
 _OF_PROPOSALS = ("AwaitingApproval", "ApprovalDenied", "ApprovalExpired")
 # Holds that follow every act as a matter of course; in the history they would push out what matters.
-_ROUTINE = ("Cooldown", "RolloutInProgress", "NotBreached", *_OF_PROPOSALS)
+_ROUTINE = ("Cooldown", "RolloutInProgress", "NotBreached", "DiagnosisPending", *_OF_PROPOSALS)
 
 
 @dataclass(frozen=True)

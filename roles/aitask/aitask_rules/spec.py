@@ -1,6 +1,7 @@
 """From the spec of a CR to a `Spec`, or a `SpecError` that names the field and the cure."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from .diagnosis import parse_diagnose
@@ -29,7 +30,7 @@ def parse_spec(raw: Mapping[str, Any], time_scale: float = 1.0) -> Spec:
     prometheus = mapping(metric.get("prometheus"))
     policy, notify = mapping(raw.get("policy")), mapping(raw.get("notify"))
     asked = _action(raw.get("action"))
-    diagnose = _diagnose(mapping(raw.get("diagnose"))) if asked == "diagnose" else None
+    diagnose = _diagnose(raw) if asked == "diagnose" else None
     action = diagnose.fallback if diagnose else asked
     comparison = _choice(raw, "comparison", "GreaterThan", tuple(SYMBOLS))
     threshold = _number(raw, "threshold", None, 0)
@@ -99,10 +100,13 @@ def _action(raw: Any) -> str:
 
 
 def _diagnose(raw: Mapping[str, Any]) -> Diagnose:
+    """patchResources is not offered where the spec says not what to raise: 0.1.0 took such tasks and never chose."""
     try:
-        return parse_diagnose(raw)
+        found = parse_diagnose(mapping(raw.get("diagnose")))
     except ValueError as error:
         raise SpecError("InvalidSpec", str(error)) from error
+    known = tuple(action for action in found.allowed if action != "patchResources" or raw.get("patchResources"))
+    return replace(found, allowed=known)
 
 
 def _approval(diagnose: Diagnose | None) -> str:

@@ -73,7 +73,7 @@ def items(value: Any) -> Sequence[Any]:
 def one_line(text: Any, limit: int) -> str:
     """Words of others, as they may stand in a status: on one line, cut, and no template to any version of Ansible."""
     words = " ".join("".join(sign if sign.isprintable() else " " for sign in str(text)[: 8 * limit]).split())
-    words = words.replace("{{", "{ {").replace("{%", "{ %").replace("{#", "{ #")
+    words = re.sub(r"\{(?=[{%#])", "{ ", words)
     return words if len(words) <= limit else f"{words[: limit - 1]}…"
 
 

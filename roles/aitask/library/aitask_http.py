@@ -6,13 +6,13 @@ read, which an answer that drips never reaches, and a time-out of the task leave
 ends at its deadline whatever happens, reads no more than `limit` bytes and follows no redirect. The request itself is
 Ansible's (TLS, proxies, certificates).
 
-A request that is slow or dear takes a `turn`: one file for all processes of the machine, locked while the request goes
-on, so that there is never a second one. Nobody waits for it. In it stands how the last ones went (`Breaker`), and
-whether to ask at all.
-
 A request whose answer takes longer than a pass should last goes as a `letter`: a process of its own sends it and leaves
 the answer in a file, where a later call with the same name finds it. Runs are few at once (one, in a pod with half a
 CPU), and one that waited would keep all others waiting.
+
+A letter takes a `turn`: one file for all processes of the machine, locked while the request goes on, so that there is
+never a second one. Nobody waits for it. In another, for each `breaker`, stands how the last ones went (`Breaker`), and
+whether to ask at all: of one server, one model or credential may be refused and another not.
 
 All in one file, for a role's module_utils would make every module of every run slow.
 """
@@ -32,6 +32,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
@@ -59,7 +60,8 @@ options:
     type: str
     default: ""
     description: JSON to send instead after 400 or 422, once and in what is left of O(seconds).
-  turn: {type: str, default: "", description: Whose turn is taken for it; none if left out.}
+  turn: {type: str, default: "", description: Whose turn is taken for a letter.}
+  breaker: {type: str, default: "", description: "Whose failures count together; if left out, those of O(turn)."}
   turns: {type: path, default: /tmp, description: "Directory of the turns; the same for all runs, as TMPDIR is not."}
   revision:
     type: str
@@ -84,6 +86,7 @@ body: {returned: always, type: str, description: "The answer, cut at O(limit)."}
 cut: {returned: always, type: bool, description: Whether it is longer.}
 error: {returned: always, type: str, description: Why there is no answer.}
 tries: {returned: always, type: int, description: Number of requests.}
+sent: {returned: always, type: bool, description: Whether the server may have got the last of them whole.}
 late: {returned: always, type: bool, description: Whether there was no whole answer within O(seconds).}
 media: {returned: always, type: str, description: "Type of the body, without parameters."}
 held:
@@ -102,6 +105,7 @@ _TRY_AGAIN = (0, 408, 425, 429, 500, 502, 503, 504)
 _NO_FORMAT = (400, 422)
 _NOTHING: dict[str, Any] = {
     "status": 0, "body": "", "cut": False, "error": "", "late": False, "media": "", "retry_after": None,
+    "sent": False,
 }  # fmt: skip
 _FAILURES = 5
 _OPEN_SECONDS = 300.0
@@ -110,6 +114,10 @@ _UNSAID_SECONDS = 30.0
 _LONGEST_WAIT = 3600.0
 _LETTER_SECONDS = 86400.0
 """An answer that nobody has asked for by then is thrown away."""
+_FAULTS_OF_THE_QUESTION = (400, 413, 422)
+_FAIR_SECONDS = 30.0
+"""Who gives a server less has no say in whether it is well."""
+_DIRECTORIES = "aitask-ca-"
 _REFUSALS = {401: "Unauthorized", 403: "Unauthorized", 404: "ProviderNotFound"}
 
 
@@ -131,8 +139,9 @@ class Breaker:
         # A time further ahead than any that is written: the clock was set back.
         return self.reason if now < self.until <= now + _LONGEST_WAIT else ""
 
-    def after(self, answer: dict[str, Any], now: float, revision: str) -> Breaker:
-        """As it stands after this answer."""
+    def after(self, answer: dict[str, Any], now: float, revision: str, seconds: float) -> Breaker:
+        """As it stands after this answer, for which there were so many seconds. Others ask the same server: what is the
+        fault of the question alone (too long for the model, or no time given) is no failure of it."""
         status, wait = answer["status"], answer["retry_after"]
         if status in _REFUSALS:
             return Breaker(self.failures, _REFUSALS[status], 0.0, revision)
@@ -141,6 +150,8 @@ class Breaker:
             return Breaker(self.failures, "RateLimited", now + wait, revision)
         if status == 200 and not answer["cut"] and answer["media"] == "application/json":
             return Breaker()
+        if status in _FAULTS_OF_THE_QUESTION or (answer["late"] and seconds < _FAIR_SECONDS):
+            return Breaker(self.failures)
         failures = self.failures + 1
         is_open = failures >= _FAILURES
         return Breaker(failures, "CircuitOpen" if is_open else "", now + _OPEN_SECONDS if is_open else 0.0, revision)
@@ -158,7 +169,7 @@ def main() -> None:
             "tries": {"type": "int", "default": 1},
             "pause": {"type": "float", "default": 1},
             "limit": {"type": "int", "default": 65536},
-            **{name: {"type": "str", "default": ""} for name in ("otherwise", "turn", "revision")},
+            **{name: {"type": "str", "default": ""} for name in ("otherwise", "turn", "breaker", "revision")},
             **{name: {"type": "str", "default": ""} for name in ("letter", "note")},
             "peek": {"type": "bool", "default": False},
             "turns": {"type": "path", "default": "/tmp"},  # guarded, see _locked
@@ -169,7 +180,7 @@ def main() -> None:
     if module.check_mode and asked["method"] != "GET":
         module.exit_json(changed=True, **_result({**_NOTHING, "error": "not sent in check mode"}, 0))
     asked["ca_path"] = _written(asked["ca"], module.tmpdir)
-    result = _by_letter(asked) if asked["letter"] else _in_turn(asked) if asked["turn"] else _asked(asked)
+    result = _by_letter(asked) if asked["letter"] else _asked(asked)
     # The thread of a try that is late ends with the process.
     module.exit_json(changed=asked["method"] != "GET" and result["tries"] > 0, **result)
 
@@ -182,49 +193,55 @@ def _result(
     return {**shown, "tries": tries, "elapsed": round(elapsed, 3), "held": held, "until": moment}
 
 
-def _in_turn(asked: dict[str, Any]) -> dict[str, Any]:
-    """The request, if it is not somebody else's turn and the server is fit to be asked."""
-    try:
-        file = _locked(_path(asked, "turn"))
-        return _result(dict(_NOTHING), 0, held="Busy") if file is None else _guarded(asked, file)
-    except OSError as error:
-        return _result({**_NOTHING, "error": f"no turn can be taken: {error}"}, 0)
-
-
-def _guarded(asked: dict[str, Any], file: int) -> dict[str, Any]:
-    breaker = _read_breaker(file)
+def _guarded(asked: dict[str, Any]) -> dict[str, Any]:
+    """The request, if the server is fit to be asked. Whose turn it is sees the caller to."""
+    breaker = _read_breaker(asked)
     held = breaker.held(time.time(), asked["revision"])
     if held:
         return _result(dict(_NOTHING), 0, held=held, until=breaker.until)
     answer, tries, elapsed = _sent_within(asked)
-    breaker = breaker.after(answer, time.time(), asked["revision"])
-    os.ftruncate(file, 0)
-    os.pwrite(file, json.dumps(asdict(breaker)).encode(), 0)
+    breaker = breaker.after(answer, time.time(), asked["revision"], asked["seconds"])
+    _write_breaker(asked, breaker)
     return _result(answer, tries, elapsed, until=breaker.until)
 
 
-def _read_breaker(file: int) -> Breaker:
-    """What cannot be read says nothing, and the server is asked."""
-    try:
-        raw = json.loads(os.pread(file, 4096, 0))
-        return Breaker(int(raw["failures"]), str(raw["reason"]), float(raw["until"]), str(raw["revision"]))
-    except (ValueError, TypeError, KeyError, OverflowError):
-        return Breaker()
+def _read_breaker(asked: dict[str, Any]) -> Breaker:
+    """What cannot be read says nothing, and the server is asked. Whoever has the turn is alone with it."""
+    with os.fdopen(_opened_for_us(_path(asked, "breaker"))) as file:
+        try:
+            raw = json.loads(file.read(4096))
+            return Breaker(int(raw["failures"]), str(raw["reason"]), float(raw["until"]), str(raw["revision"]))
+        except (ValueError, TypeError, KeyError, OverflowError):
+            return Breaker()
+
+
+def _write_breaker(asked: dict[str, Any], breaker: Breaker) -> None:
+    with os.fdopen(_opened_for_us(_path(asked, "breaker")), "w") as file:
+        file.truncate()
+        file.write(json.dumps(asdict(breaker)))
 
 
 def _path(asked: dict[str, Any], kind: str) -> Path:
-    digest = sha256(asked[kind].encode()).hexdigest()[:16]
+    name = asked[kind] or asked["turn"]
+    digest = sha256(name.encode()).hexdigest()[:16]
     return Path(asked["turns"]) / f"aitask-{kind}-{os.geteuid()}-{digest}"
+
+
+def _opened_for_us(path: Path) -> int:
+    """The file, new or old. One of another user, or a link, which may lie in a directory that is open to all, is not
+    touched."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        os.close(file)
+        raise OSError(f"{path} is no file of this user; remove it")
+    return file
 
 
 def _locked(path: Path) -> int | None:
     """The locked file, None if another process has it. It is left open: the lock ends with the process, however that
-    ends, and with it a request that is late. A file of another user, or a link, which may lie in a directory that is
-    open to all, is not touched."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        raise OSError(f"{path} is no file of this user; remove it")
+    ends, and with it a request that is late."""
+    file = _opened_for_us(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -261,7 +278,7 @@ def _peeked(path: Path) -> dict[str, Any]:
 def _opened(path: Path, letter: int) -> dict[str, Any] | None:
     """What the letter has brought; None if it was just made, or whoever waited has died."""
     try:
-        found = json.loads(Path(path).read_bytes())
+        found = json.loads(os.pread(letter, os.fstat(letter).st_size, 0))
     except ValueError:
         return None
     path.unlink()
@@ -273,10 +290,11 @@ def _posted(asked: dict[str, Any], path: Path, letter: int) -> dict[str, Any]:
     turn = _locked(_path(asked, "turn"))
     held, breaker = "Busy", Breaker()
     if turn is not None:
-        breaker = _read_breaker(turn)
+        breaker = _read_breaker(asked)
         held = breaker.held(time.time(), asked["revision"])
     if not held and turn is not None:
-        _detach(lambda: _write(letter, {**_guarded_alone(asked, turn), "note": asked["note"]}), (letter, turn))
+        _make_sure_of_room(letter, asked["limit"])
+        _detach(lambda: _write(letter, {**_guarded_alone(asked), "note": asked["note"]}), (letter, turn))
     else:
         path.unlink()
     for file in (letter, turn):  # their locks stay with the other process
@@ -285,11 +303,21 @@ def _posted(asked: dict[str, Any], path: Path, letter: int) -> dict[str, Any]:
     return _result(dict(_NOTHING), 0, held=held or "Pending", until=breaker.until if held else 0.0)
 
 
-def _guarded_alone(asked: dict[str, Any], turn: int) -> dict[str, Any]:
+def _make_sure_of_room(letter: int, limit: int) -> None:
+    """An answer that cannot be left would be paid for, and asked for again. Raises OSError on a full volume."""
+    try:
+        os.posix_fallocate(letter, 0, limit)
+    finally:
+        os.ftruncate(letter, 0)
+
+
+def _guarded_alone(asked: dict[str, Any]) -> dict[str, Any]:
     """Without the directory of the module, which has gone by then."""
     _throw_away(Path(asked["turns"]))
-    with TemporaryDirectory(dir=asked["turns"], prefix="aitask-ca-") as directory:
-        return _guarded({**asked, "ca_path": _written(asked["ca"], directory)}, turn)
+    if not asked["ca"]:
+        return _guarded({**asked, "ca_path": None})
+    with TemporaryDirectory(dir=asked["turns"], prefix=f"{_DIRECTORIES}{os.geteuid()}-") as directory:
+        return _guarded({**asked, "ca_path": _written(asked["ca"], directory)})
 
 
 def _write(file: int, answer: dict[str, Any]) -> None:
@@ -297,11 +325,13 @@ def _write(file: int, answer: dict[str, Any]) -> None:
 
 
 def _throw_away(directory: Path) -> None:
-    """Letters of tasks that are no more."""
-    for path in directory.glob(f"aitask-letter-{os.geteuid()}-*"):
-        with suppress(OSError):
-            if time.time() - path.lstat().st_mtime > _LETTER_SECONDS:
-                path.unlink()
+    """Letters of tasks that are no more, and directories of senders that were killed."""
+    for kind in ("aitask-letter-", _DIRECTORIES):
+        for path in directory.glob(f"{kind}{os.geteuid()}-*"):
+            with suppress(OSError):
+                found = path.lstat()
+                if time.time() - found.st_mtime > _LETTER_SECONDS:
+                    (rmtree if stat.S_ISDIR(found.st_mode) else os.unlink)(path)
 
 
 def _detach(work: Callable[[], None], files: tuple[int, ...]) -> None:
@@ -364,7 +394,8 @@ def _within(asked: dict[str, Any]) -> dict[str, Any]:
     thread = Thread(target=lambda: answers.append(_try(asked)), daemon=True)
     thread.start()
     thread.join(asked["seconds"])
-    return answers[0] if answers else {**_NOTHING, "late": True, "error": f"no answer within {asked['seconds']:.3g} s"}
+    late = {**_NOTHING, "sent": True, "late": True, "error": f"no answer within {asked['seconds']:.3g} s"}
+    return answers[0] if answers else late
 
 
 def _try(asked: dict[str, Any]) -> dict[str, Any]:
@@ -375,11 +406,14 @@ def _try(asked: dict[str, Any]) -> dict[str, Any]:
         headers["Content-Type"] = "application/json"
     try:
         answer = _sent(asked, headers)
-        return {**_NOTHING, "status": answer.code, **_read(answer, asked["limit"]), **_said(answer.headers)}
+        got = {"sent": True, "status": answer.code}
+        return {**_NOTHING, **got, **_read(answer, asked["limit"]), **_said(answer.headers)}
     except Exception as error:  # whatever the library and the network throw: it is no answer
         reason = error.reason if isinstance(error, URLError) else error
         late = isinstance(reason, TimeoutError)
-        return {**_NOTHING, "late": late, "error": str(reason) or type(error).__name__}
+        # urllib gives a URLError for what goes wrong up to the last byte of the request, and for nothing after it.
+        sent = not isinstance(error, URLError)
+        return {**_NOTHING, "sent": sent, "late": late, "error": str(reason) or type(error).__name__}
 
 
 def _sent(asked: dict[str, Any], headers: dict[str, str]) -> Any:

@@ -50,7 +50,8 @@ def load(name: str) -> Case:
 def make_facts(raw: Mapping[str, Any]) -> Facts:
     """From the short form: what is left out is as it is in a Deployment that is well."""
     deployment = _deployment(raw.get("deployment", {}))
-    spec = {"targetDeployment": _DEPLOYMENT, "threshold": 80, "action": "restart", **raw.get("spec", {})}
+    asked = {"action": "diagnose", "diagnose": {"includeLogs": True}} if "logs" in raw else {"action": "restart"}
+    spec = {"targetDeployment": _DEPLOYMENT, "threshold": 80, **asked, **raw.get("spec", {})}
     pods = [_pod(pod, number) for pod in raw.get("pods", [{}]) for number in range(pod.get("times", 1))]
     return Facts(
         task=Task("guard-checkout", _NAMESPACE, "5f0c2b7d-task-uid", 1, "1", {}, ("", ""), False),

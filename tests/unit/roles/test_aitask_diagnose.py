@@ -53,6 +53,16 @@ def metrics(world: World) -> dict[str, Any]:
 # --- what the model chooses ---
 
 
+def test_what_the_spec_gives_no_amounts_for_is_not_offered() -> None:
+    """A task of 0.1.0 is as valid as it was, and does its fallback."""
+    world = patient("restart", "patchResources", policy=freely())
+    world.model = answer("patchResources")
+    world.run(cpu="95m")
+    assert world.condition("DiagnosisSucceeded") == ("False", "ActionNotAllowed")
+    asked = json.loads(world.questions[0]["messages"][1]["content"])
+    assert asked["allowedActions"] == ["none", "restart"]
+
+
 def test_what_the_model_chooses_is_done_and_counted() -> None:
     world = patient("restart", policy=freely()).run(cpu="95m")
     assert len(world.acts) == 1
@@ -299,6 +309,7 @@ def test_an_answer_is_waited_for_without_reading_or_writing_anything() -> None:
     world.hangs = False
     world.run(2)
     assert (len(world.questions), len(world.acts), world.status["lastAction"]["decidedBy"]) == (1, 1, "model")
+    assert "DiagnosisPending" not in [entry["reason"] for entry in world.status["history"]], "it pushes out the acts"
 
 
 def test_an_answer_that_takes_long_is_looked_for_less_often() -> None:

@@ -55,7 +55,7 @@ def test_a_redirect_is_not_followed(provider: Provider) -> None:
 
 def test_an_answer_that_drips_ends_at_the_deadline_and_so_does_the_process(provider: Provider) -> None:
     done = ask(f"{provider.url}/drip", seconds=1)
-    assert (done["status"], done["error"]) == (0, "no answer within 1 s")
+    assert (done["status"], done["error"], done["sent"]) == (0, "no answer within 1 s", True)
 
 
 def test_a_huge_answer_is_cut_and_takes_no_memory(provider: Provider) -> None:
@@ -82,7 +82,7 @@ def test_a_server_that_repeats_the_token_does_not_get_it_into_the_result(provide
 
 def test_nobody_there_is_no_answer() -> None:
     done = ask("http://127.0.0.1:9", seconds=60, tries=2, pause=0)
-    assert (done["status"], done["tries"]) == (0, 2)
+    assert (done["status"], done["tries"], done["sent"]) == (0, 2, False)
     assert "refused" in done["error"]
 
 
@@ -114,4 +114,5 @@ def test_certificates_are_checked_against_the_bundle_that_was_given(tmp_path: Pa
         stranger = ask(url)
         other = ask(url, ca=make_certificates(tmp_path).authority.decode())
     assert (stranger["status"], other["status"]) == (0, 0)
+    assert (stranger["sent"], other["sent"]) == (False, False), "a server that is not trusted gets nothing"
     assert "certificate verify failed" in stranger["error"].lower()

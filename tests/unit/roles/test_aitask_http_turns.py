@@ -1,13 +1,10 @@
 """One request at a time to one server, and when to ask it at all: the module, as the process it is."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,79 +29,74 @@ def server() -> Iterator[ModelServer]:
         yield made
 
 
-@contextmanager
-def asking(server: ModelServer, turns: Path, model: str, **arguments: Any) -> Iterator[subprocess.Popen[str]]:
-    """The process, which has a TMPDIR of its own as each run has."""
-    own = turns / f"run-{time.monotonic_ns()}"
-    own.mkdir()
+def call(server: ModelServer, turns: Path, model: str, **arguments: Any) -> dict[str, Any]:
     given = {
         "url": f"{server.url}/chat/completions", "method": "POST", "body": json.dumps({"model": model, "n": 1}),
         "token": CANARY, "turn": "main", "turns": str(turns), "seconds": PATIENCE,
     } | arguments  # fmt: skip
-    environment = {**os.environ, "TMPDIR": str(own)}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, str(MODULE)], text=True, env=environment, **pipes) as process:  # type: ignore[call-overload]
-        assert process.stdin is not None
-        process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": given}))
-        process.stdin.close()
-        process.stdin = None
-        try:
-            yield process
-        finally:
-            process.kill()
+    done = subprocess.run(
+        [sys.executable, str(MODULE)], input=json.dumps({"ANSIBLE_MODULE_ARGS": given}),
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert CANARY not in done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def ask(server: ModelServer, turns: Path, model: str, **arguments: Any) -> dict[str, Any]:
-    with asking(server, turns, model, **arguments) as process:
-        told, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, errors
-    assert CANARY not in told + errors
-    found: dict[str, Any] = json.loads(told)
-    return found
+    """As the role does it: a letter goes out, and a later call finds the answer."""
+    letter = f"letter-{time.monotonic_ns()}"
+
+    def arrived() -> dict[str, Any] | None:
+        found = call(server, turns, model, letter=letter, **arguments)
+        return None if found["held"] == "Pending" else found
+
+    return until(arrived, "the answer") or {}
 
 
 # --- one at a time ---
 
 
 def test_while_one_is_asking_no_other_is_and_nobody_waits(server: ModelServer, tmp_path: Path) -> None:
-    """Also one that is killed gives its turn back."""
-    with asking(server, tmp_path, "hang") as first:
-        until(lambda: server.at_once == 1, "the first question")
-        second = ask(server, tmp_path, "good")
-        assert (second["held"], second["status"], second["tries"], second["changed"]) == ("Busy", 0, 0, False)
-        elsewhere = ask(server, tmp_path, "good", turn="another")
-        assert (elsewhere["held"], elsewhere["status"]) == ("", 200)
-        first.send_signal(signal.SIGKILL)
-        first.wait(PATIENCE)
-    assert ask(server, tmp_path, "good")["status"] == 200
-    assert [body["model"] for body in server.bodies] == ["hang", "good", "good"]
+    assert call(server, tmp_path, "hold", letter="first")["held"] == "Pending"
+    until(lambda: server.at_once == 1, "the first question")
+    second = ask(server, tmp_path, "good")
+    assert (second["held"], second["status"], second["tries"], second["changed"]) == ("Busy", 0, 0, False)
+    assert ask(server, tmp_path, "good", breaker="another")["held"] == "Busy", "one at a time, whoever asks"
+    elsewhere = ask(server, tmp_path, "good", turn="another")
+    assert (elsewhere["held"], elsewhere["status"]) == ("", 200)
+    server.let_go()
+    until(lambda: ask(server, tmp_path, "good")["status"] == 200, "the turn is free again")
 
 
 def test_the_file_of_a_turn_is_closed_to_others_and_tells_no_secret(server: ModelServer, tmp_path: Path) -> None:
     ask(server, tmp_path, "unauthorized", revision="r1")
-    (file,) = tmp_path.glob("aitask-turn-*")
+    (file,) = tmp_path.glob("aitask-breaker-*")
     assert file.stat().st_mode & 0o777 == 0o600
     assert json.loads(file.read_text()) == {"failures": 0, "reason": "Unauthorized", "until": 0.0, "revision": "r1"}
 
 
-def test_a_link_in_the_place_of_the_file_is_not_followed(server: ModelServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["turn", "breaker"])
+def test_a_link_in_the_place_of_the_file_is_not_followed(kind: str, server: ModelServer, tmp_path: Path) -> None:
     ask(server, tmp_path, "good")
-    (file,) = tmp_path.glob("aitask-turn-*")
+    (file,) = tmp_path.glob(f"aitask-{kind}-*")
     other = tmp_path / "precious"
     other.write_text("untouched")
     file.unlink()
     file.symlink_to(other)
     done = ask(server, tmp_path, "good")
-    assert (done["status"], done["error"].partition(":")[0]) == (0, "no turn can be taken")
+    assert (done["status"], done["error"].partition(":")[0]) == (0, "no letter can be sent")
     assert (other.read_text(), len(server.bodies)) == ("untouched", 1)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"failures": "many"}', "\x00" * 5000, '{"failures": 1e999}'])
 def test_a_file_that_says_nothing_holds_nothing_back(content: str, server: ModelServer, tmp_path: Path) -> None:
     ask(server, tmp_path, "good")
-    (file,) = tmp_path.glob("aitask-turn-*")
+    (file,) = tmp_path.glob("aitask-breaker-*")
     file.write_text(content)
-    assert aitask_http._read_breaker(os.open(file, os.O_RDONLY)) == Breaker()
+    assert ask(server, tmp_path, "good")["status"] == 200
+    assert json.loads(file.read_text())["failures"] == 0
 
 
 # --- whether to ask at all ---
@@ -124,7 +116,7 @@ def test_who_wants_a_pause_gets_it(server: ModelServer, tmp_path: Path) -> None:
     assert busy["status"] == 429
     held = ask(server, tmp_path, "good")
     assert (held["held"], held["until"], len(server.bodies)) == ("RateLimited", busy["until"], 1)
-    (file,) = tmp_path.glob("aitask-turn-*")
+    (file,) = tmp_path.glob("aitask-breaker-*")
     assert 6 < json.loads(file.read_text())["until"] - begin < 7 + PATIENCE
 
 
@@ -139,9 +131,18 @@ def test_who_refuses_is_asked_again_when_the_configuration_changes(
     assert ask(server, tmp_path, "good", revision="1")["status"] == 200, "what succeeded is forgotten"
 
 
-good = {"status": 200, "cut": False, "media": "application/json", "retry_after": None}
+def test_who_refuses_one_model_or_credential_is_asked_with_another(server: ModelServer, tmp_path: Path) -> None:
+    """Both stand: neither takes the place of the other."""
+    ask(server, tmp_path, "unauthorized", breaker="a", revision="1")
+    ask(server, tmp_path, "not-found", breaker="b", revision="2")
+    assert ask(server, tmp_path, "good", breaker="c", revision="1")["status"] == 200
+    held = [ask(server, tmp_path, "good", breaker=b, revision=r)["held"] for b, r in (("a", "1"), ("b", "2"))]
+    assert held == ["Unauthorized", "ProviderNotFound"]
+
+
+good = {"status": 200, "cut": False, "media": "application/json", "retry_after": None, "late": False}
 BAD = (
-    {"status": 0}, {"status": 500}, {"status": 400}, {"status": 307}, {"cut": True}, {"media": "text/html"},
+    {"status": 0}, {"status": 500}, {"status": 0, "late": True}, {"status": 307}, {"cut": True}, {"media": "text/html"},
     {"status": 503}, {"media": ""},
 )  # fmt: skip
 
@@ -150,13 +151,25 @@ BAD = (
 def test_the_breaker_opens_lets_a_probe_through_and_closes(bad: dict[str, Any]) -> None:
     answer, breaker = {**good, **bad}, Breaker()
     for number in range(1, 5):
-        breaker = breaker.after(answer, NOW, "")
+        breaker = breaker.after(answer, NOW, "", 30)
         assert (breaker.failures, breaker.held(NOW, "")) == (number, "")
-    breaker = breaker.after(answer, NOW, "")
+    breaker = breaker.after(answer, NOW, "", 30)
     assert [breaker.held(NOW + late, "") for late in (0, 299, 300)] == ["CircuitOpen", "CircuitOpen", ""]
-    probed = breaker.after(answer, NOW + 300, "")
+    probed = breaker.after(answer, NOW + 300, "", 30)
     assert [probed.held(NOW + 300 + late, "") for late in (0, 299, 300)] == ["CircuitOpen", "CircuitOpen", ""]
-    assert probed.after(good, NOW + 600, "") == Breaker()
+    assert probed.after(good, NOW + 600, "", 30) == Breaker()
+
+
+@pytest.mark.parametrize(
+    ("fault", "seconds"),
+    [({"status": 400}, 300), ({"status": 413}, 300), ({"status": 422}, 300), ({"status": 0, "late": True}, 29)],
+)
+def test_what_one_question_is_at_fault_for_opens_the_circuit_for_nobody(fault: dict[str, Any], seconds: int) -> None:
+    breaker = Breaker(4)
+    for _ in range(5):
+        breaker = breaker.after({**good, **fault}, NOW, "", seconds)
+    assert breaker.held(NOW, "") == ""
+    assert breaker.after({**good, "status": 500}, NOW, "", 30).held(NOW, "") == "CircuitOpen", "nor closes it"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +183,7 @@ def test_the_breaker_opens_lets_a_probe_through_and_closes(bad: dict[str, Any]) 
     ],
 )
 def test_how_long_a_pause_is(answer: dict[str, Any], seconds: float) -> None:
-    breaker = Breaker(failures=3).after({**good, **answer}, NOW, "")
+    breaker = Breaker(failures=3).after({**good, **answer}, NOW, "", 30)
     assert breaker.until == NOW + seconds
     assert breaker.held(NOW + seconds, "") == ""
     assert seconds == 0 or breaker.held(NOW + seconds - 0.1, "") == "RateLimited"
@@ -217,6 +230,11 @@ def test_both_requests_end_at_the_one_deadline(server: ModelServer, tmp_path: Pa
     done = ask(server, tmp_path, "bad-request", otherwise='{"model": "drip"}', seconds=2)
     assert (done["late"], done["status"], done["tries"]) == (True, 0, 2)
     assert 2 <= done["elapsed"] < 2 + PATIENCE
+
+
+def test_a_server_that_hangs_up_may_have_read_the_question(server: ModelServer, tmp_path: Path) -> None:
+    done = ask(server, tmp_path, "reset")
+    assert (done["status"], done["sent"]) == (0, True)
 
 
 def test_a_credential_that_comes_back_is_not_in_the_result(server: ModelServer, tmp_path: Path) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import aitask_http
 import pytest
 
 from tests.support.models import ModelServer, serving_models
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 from tests.unit.roles.test_aitask_http import ask
 
 TOKEN = "canary-4f1c9a77-token"
@@ -107,6 +110,34 @@ def test_a_letter_that_nobody_reads_is_thrown_away_in_a_day(desk: Desk) -> None:
     desk.send("good")
     desk.until_ready()
     assert (old.exists(), foreign.exists()) == (False, True)
+
+
+def test_what_a_killed_sender_left_is_thrown_away_in_a_day_and_without_certificates_nothing_is_left(desk: Desk) -> None:
+    old, foreign = desk.directory / f"aitask-ca-{os.geteuid()}-old", desk.directory / "aitask-ca-0000-old"
+    for path in (old, foreign):
+        path.mkdir()
+        (path / "ca.pem").write_text("")
+        os.utime(path, (0, time.time() - 90000))
+    desk.send("hold")
+    until(lambda: desk.server.at_once == 1, "it was sent")
+    assert list(desk.directory.glob("aitask-ca-*")) == [foreign]
+    desk.server.let_go()
+
+
+def test_a_question_whose_answer_has_no_room_is_not_sent(desk: Desk) -> None:
+    """On a full volume: here files may have a thousand bytes."""
+    url = f"{desk.server.url}/chat/completions"
+    asked = {"url": url, "method": "POST", "body": "{}", "turn": "t", "letter": "l", "turns": str(desk.directory)}
+    code = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); "
+    code += "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, aitask_http.__file__], input=json.dumps({"ANSIBLE_MODULE_ARGS": asked}),
+        capture_output=True, text=True, check=True, timeout=PATIENCE,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["error"].startswith("no letter can be sent: ")
+    assert desk.look()["ready"] is False
+    assert desk.server.bodies == []
+    assert desk.send("good")["held"] == "Pending", "once there is room it goes"
 
 
 def senders(letter: Path) -> list[int]:

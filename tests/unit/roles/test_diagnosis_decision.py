@@ -27,6 +27,8 @@ from aitask_rules.diagnosis import (
 from aitask_rules.diagnosis.answer import TRANSIENT
 from aitask_rules.diagnosis.decision import ACTIONS, Unusable, parse_decision
 from aitask_rules.diagnosis.prompt import VERSION, bodies
+from aitask_rules.diagnosis.usage import Usage
+from aitask_rules.values import one_line
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +76,18 @@ def test_the_request_is_what_such_servers_take_and_no_template(name: str) -> Non
         assert told["allowedActions"] == ["none", *ALLOWED]
     assert "response_format" not in json.loads(asked.otherwise)
     assert len(asked.body) < 20_000
+
+
+@pytest.mark.parametrize("sign", ["{{{ x }}}", "{{{% x %}", "{{{{# x", "{ {% x %}", "{{x}}"])
+def test_braces_in_a_row_are_no_template_either(sign: str) -> None:
+    for text in (*bodies("m", 800, ["notify"], [f"e1 {sign}"]), one_line(sign, 100)):
+        assert not any(begin in text for begin in ("{{", "{%", "{#"))
+    assert (
+        sign
+        in json.loads(json.loads(bodies("m", 800, ["notify"], [f"e1 {sign}"])[0])["messages"][1]["content"])[
+            "evidence"
+        ][0]["text"]
+    )
 
 
 def test_the_format_that_is_asked_for_is_a_part_of_the_published_schema() -> None:
@@ -321,6 +335,12 @@ def test_whatever_stands_in_the_status_is_no_failure(stored: dict[str, Any]) -> 
     assert found is None or found.reason
 
 
+def test_one_server_has_one_turn_and_a_breaker_for_each_model_and_credential() -> None:
+    providers = [PROVIDER, replace(PROVIDER, model="b"), replace(PROVIDER, secret="c"), replace(PROVIDER, key="d")]
+    asked = [ask(settings(), load("memory-killed").facts, provider).as_plan() for provider in providers]
+    assert (len({plan["turn"] for plan in asked}), len({plan["breaker"] for plan in asked})) == (1, 4)
+
+
 # --- the budget ---
 
 
@@ -335,7 +355,11 @@ def test_the_budget_is_of_one_day_in_utc() -> None:
     tomorrow = read_usage(failed.render(), late + timedelta(minutes=1))
     assert tomorrow.render() == {"day": "2026-02-01", "tokens": 0, "calls": 0, "consecutiveFailures": 1}
     set_back = read_usage(tomorrow.after(judged(answered())).render(), late)
-    assert (set_back.day, set_back.tokens) == ("2026-02-01", 1000), "a clock set back gives no second budget"
+    assert (set_back.day, set_back.tokens) == ("2026-01-31", 1000), "a clock set back gives no second budget"
+    year_ahead = Usage("2027-01-31", tokens=1000, calls=1).render()
+    assert read_usage(read_usage(year_ahead, late).render(), late + timedelta(minutes=1)).tokens == 0, (
+        "used up for a year"
+    )
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"total_tokens": -1}, {"total_tokens": 10**15}, {"total_tokens": "1"}, []])
@@ -352,12 +376,13 @@ def test_who_does_not_say_what_it_used_or_lies_costs_what_was_reserved(usage: An
         ({"held": "CircuitOpen"}, 0, 0),
         ({"status": 400, "tries": 2}, 0, 2),
         ({"status": 0, "tries": 1, "late": True}, 1, 1),
-        ({"status": 0, "tries": 1, "error": "connection refused"}, 1, 1),
+        ({"status": 0, "tries": 1, "sent": True, "error": "connection reset"}, 1, 1),
+        ({"status": 0, "tries": 1, "sent": False, "error": "connection refused"}, 0, 1),
         ({}, 0, 0),
     ],
 )
 def test_what_a_call_without_an_answer_costs(answer: dict[str, Any], tokens: int, calls: int) -> None:
-    """A server that is late has worked all the same, and what was cut off may have."""
+    """A server that is late has worked all the same, and what was cut off may have; one that is down has not."""
     found = judged(answer)
     assert (found.tokens, found.calls) == (tokens * question().reserve, calls)
 

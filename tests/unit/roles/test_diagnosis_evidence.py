@@ -63,6 +63,17 @@ def test_a_flood_is_cut_and_of_logs_the_newest_lines_stay() -> None:
     assert (len(logs), logs[-1].partition(" ")[2]) == (50, "log: line 4999 of the log")
 
 
+@pytest.mark.parametrize("kind", ["containerStatuses", "initContainerStatuses"])
+@pytest.mark.parametrize("when", ["state", "lastState"])
+def test_what_a_container_said_as_it_ended_is_told_only_with_its_logs(when: str, kind: str) -> None:
+    """It is the end of the log, with terminationMessagePolicy FallbackToLogsOnError."""
+    ended = {"terminated": {"exitCode": 1, "reason": "Error", "message": "last words"}}
+    pods = [{"ready": False, "containers": [], kind.removesuffix("Statuses") + "s": [{"name": "app", when: ended}]}]
+    silent, told = make_facts({"pods": pods}), make_facts({"pods": pods, "logs": ""})
+    assert ["last words" in "\n".join(evidence(facts)) for facts in (silent, told)] == [False, True]
+    assert "exit code 1, Error" in "\n".join(evidence(silent)), "how it ended is no log"
+
+
 def test_times_counts_and_the_order_of_what_was_read_change_nothing() -> None:
     """What would change the evidence would be asked about again."""
     case = load("one-of-many-events").facts
@@ -72,6 +83,17 @@ def test_times_counts_and_the_order_of_what_was_read_change_nothing() -> None:
         event["count"] += event["count"] == 11
     moved = replace(case, reads=later, state=replace(case.state, observed_value="88.9"))
     assert evidence(moved) == evidence(case)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [(("86", "93", "94.4"), "about 90 percent"), (("151", "204.7"), "about 200 percent"), (("7",), "about 7 percent")],
+)
+def test_a_value_that_moves_a_little_is_the_same_evidence(values: tuple[str, ...], told: str) -> None:
+    """Else each sample of a load would be asked about anew."""
+    found = {evidence(make_facts({"value": value})) for value in values}
+    assert len(found) == 1
+    assert told in found.pop()[0]
 
 
 def test_another_task_gives_other_pseudonyms() -> None:

@@ -56,16 +56,16 @@ def server() -> Iterator[ModelServer]:
 
 
 def diagnose(server: ModelServer, model: str, case: str, turns: Path, seconds: float = 60) -> Verdict:
-    """As the role does it: question, module, judgement. The module is called in this process, for speed."""
+    """As the role does it: question, module, judgement. What a letter's process does is done in this one, for speed."""
     facts = load(case).facts
     settings = parse_diagnose({"allowedActions": ["notify", "scale", "restart"], "includeLogs": True})
     provider = Provider(server.url, model=model, namespaces=frozenset({"*"}))
     asked = ask(settings, facts, provider)
     request = {
-        **asked.as_plan(), "url": f"{server.url}/chat/completions", "method": "POST", "token": TOKEN, "ca_path": None,
+        **asked.as_plan(), "url": f"{server.url}/chat/completions", "method": "POST", "token": TOKEN, "ca": "",
         "limit": 65536, "turns": str(turns), "revision": "1", "seconds": seconds,
     }  # fmt: skip
-    answer = aitask_http._in_turn(request)
+    answer = aitask_http._guarded_alone(request)
     return judge(settings, facts, asked, json.loads(json.dumps(answer).replace(TOKEN, "*****")))
 
 

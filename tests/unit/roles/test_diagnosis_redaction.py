@@ -124,6 +124,40 @@ def test_what_is_too_short_to_look_random_is_known_by_its_form(told: str, gone: 
     assert gone not in Redactor("key", NAMES).redact(told)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        r'msg="{\"password\":\"hunter2\"}"',
+        r'msg="{\\\"password\\\":\\\"hunter2\\\"}"',
+        r"{\"password\":\"hun\\\"hunter2\", \"user\": 1}",
+        "<password>hunter2</password>",
+        '<db:password type="text">hunter2</db:password>',
+        '<add key="password" value="hunter2"/>',
+        '{"name":"DB_PASSWORD","value":"hunter2"}',
+        '"password" : ["hunter2"]',
+        '"passwords": ["a", "hunter2"]',
+        'password="a hunter2',
+        "GET /?password%3Dhunter2",
+        "password is: hunter2",
+        "password = correct horse hunter2",
+        "api key: hunter2",
+        "Authorization: ApiKey hunter2",
+        "curl -H 'Authorization: ApiKey hunter2' example",
+        r"{\"authorization\": \"ApiKey hunter2\"}",
+        'Authorization: Digest username="joe", nonce="hunter2"',
+        "Cookie: theme=dark; login=hunter2",
+        "curl -u admin:hunter2 example",
+        "curl --user=admin:hunter2",
+        "sshpass -p hunter2 ssh there",
+        "mysql -h db -phunter2",
+        "connecting as scott/hunter2@//db",
+    ],
+)
+def test_a_credential_in_the_form_of_every_day_does_not_come_through(told: str) -> None:
+    for line in (told, f"ERROR 5: {told} and then"):
+        assert "hunter2" not in Redactor("key", NAMES).redact(line)
+
+
 names = st.from_regex(r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?", fullmatch=True)
 
 
@@ -144,6 +178,7 @@ def test_names_come_back_in_an_answer(known: dict[str, str], key: str) -> None:
         "0/3 nodes are available: 3 Insufficient cpu. preemption: not helpful", "MinimumReplicasUnavailable",
         "ProgressDeadlineExceeded", "FailedCreatePodSandBox", "CreateContainerConfigError", "misconfiguration",
         "pull access denied: unauthorized: authentication required", "connect: connection refused", "author: unknown",
+        "GET /a/b HTTP/1.1 from c/d: 404", "docker run -u 1000 -p 8080:80", "the password was wrong",
         "exec: no such file or directory: unknown", "limits.memory=256Mi, used: limits.memory=900Mi",
     ],
 )  # fmt: skip
@@ -193,6 +228,19 @@ def test_a_long_line_takes_no_long_time() -> None:
         "A=",
         "a",
         "0 ",
+        'password=\\"',
+        'password="',
+        "password = a ",
+        "password: [",
+        'password"value',
+        "<password",
+        "<password a>",
+        "authorization: ",
+        'cookie: a="',
+        "-u a ",
+        "mysql ",
+        "a/b ",
+        "a/",
     ):
         begin = time.process_time()
         Redactor("key", NAMES).redact(piece * (50_000 // len(piece)))

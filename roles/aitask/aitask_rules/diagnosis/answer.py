@@ -85,9 +85,9 @@ def _refusal(status: int, who: str) -> Unusable:
 
 def used_tokens(answer: Mapping[str, Any], reserve: int, question_bytes: int, max_tokens: int) -> int:
     """Of one call. What the server says counts if it can be true: a token is a byte at least, and a chat template adds
-    some. Where it says nothing, or that, the call counts with what was reserved for it; one that was refused with
-    nothing."""
-    if whole(answer.get("tries")) == 0:
+    some. Where it says nothing, or that, the call counts with what was reserved for it; one that was refused, or never
+    reached the server, with nothing."""
+    if whole(answer.get("tries")) == 0 or answer.get("sent") is False:
         return 0
     if whole(answer.get("status")) not in (0, 200):
         return 0

@@ -1,9 +1,9 @@
 """The evidence: what the cluster says about the target, as short sentences, bounded, without a name or a secret.
 
 Taken are, in this order: the metric, the Deployment (conditions, numbers, the acts of the task), its pods and how their
-containers ended, what they ask for, the revisions, the newest events, and the last log lines where the task asks for
-them. Never taken are Secrets, ConfigMaps, environment, commands, annotations and labels. Times are left out and numbers
-that move are told roughly, so that the same trouble gives the same evidence.
+containers ended, what they ask for, the revisions, the newest events, and, where the task asks for logs, their last
+lines and what containers said as they ended. Never taken are Secrets, ConfigMaps, environment, commands, annotations
+and labels. Times are left out and numbers that move are told roughly, so that the same trouble gives the same evidence.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,10 +65,14 @@ def _sentences(facts: Facts) -> Iterator[str]:
     yield _metric(facts)
     yield from _deployment(deployment)
     yield from _acts(facts)
-    yield from pod_lines(_pods(facts))
+    yield from pod_lines(_pods(facts), with_logs=_asks_for_logs(facts))
     yield from _resources(facts)
     yield from _revisions(facts)
     yield from _events(facts)
+
+
+def _asks_for_logs(facts: Facts) -> bool:
+    return facts.spec.diagnose is not None and facts.spec.diagnose.include_logs
 
 
 def _metric(facts: Facts) -> str:
@@ -81,9 +85,9 @@ def _metric(facts: Facts) -> str:
 
 
 def _rough(value: str) -> str:
-    """Two digits that count; empty if there is no value."""
+    """One digit that counts, as a load moves by some percent from sample to sample; empty if there is no value."""
     number = parse_quantity(value)
-    return "" if number is None else f"{float(f'{float(number):.2g}'):g}"
+    return "" if number is None else f"{float(f'{float(number):.1g}'):g}"
 
 
 def _deployment(raw: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 One table of (kind, pattern), tried in this order; the group `it`, else the whole match, is what is replaced. What has a
 form is found by its form, what has a name before it (`password=`) by that name, and the rest by looking random
-(`is_random`). A short secret in the middle of a sentence, `the password is rosebud`, has neither.
+(`is_random`), or by the command before it (`curl -u`). A short secret in the middle of a sentence, `the password is
+rosebud`, has nothing of that, nor has one on the line after its name.
 """
 
 import re
@@ -11,15 +12,22 @@ from functools import cache
 from itertools import pairwise
 
 _NAMES = (
-    r"(?:pass(?:word|wd|phrase)|passwd|secret|token|api[-_.]?key|access[-_.]?key(?:[-_.]?id)?|private[-_.]?key|"
-    r"encryption[-_.]?key|signing[-_.]?key|credentials?|connection[-_.]?string|authorization)[A-Za-z0-9_.-]{0,40}"
+    r"(?:pass(?:word|wd|phrase)|passwd|secret(?: key)?|token|api[-_. ]?key|access[-_. ]?key(?:[-_. ]?id)?|"
+    r"private[-_. ]?key|encryption[-_. ]?key|signing[-_. ]?key|credentials?|connection[-_.]?string|authorization)"
+    r"[A-Za-z0-9_.-]{0,40}"
 )
 """Wherever they stand in a name: `dbPassword`, `token_v2`."""
 _SHORT_NAMES = r"(?:pass|pwd|pw|auth|dsn|session(?:[-_.]?id)?|cookie|signature|sig|salt|otp|pin)"
 """Only as a part of their own: not in `signal: killed`."""
 _NAMED = rf"(?:{_NAMES}|(?<![A-Za-z0-9]){_SHORT_NAMES}(?![A-Za-z0-9])[A-Za-z0-9_.-]{{0,40}})"
 _BEFORE, _AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
-_VALUE = r"(?P<it>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^\s,;&\"']+)"
+_IS = r"\\*[\"']?(?: (?:is|was))?\s*(?:=>|:=|=|:|%3[dD])\s*"
+"""Between a name, which may be quoted within quotes (`{\"password\":`), and its value."""
+_WORD = r"[^\s,;&\"'\\]+"
+_VALUE = (
+    r"(?P<it>(?P<escape>\\++)[\"'](?:(?!(?<!\\)(?P=escape)[\"'])[^\n])*+(?:(?P=escape)[\"'])?"  # quoted within quotes
+    r"|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|\[[^\]\n]++\]?|[^\s,;&\"']+)"
+)
 _SUFFIXES = (
     r"(?:com|net|org|io|dev|app|cloud|info|biz|edu|gov|mil|int|internal|local|localdomain|localhost|lan|corp|home|intra|"
     r"private|svc|arpa|test|example|invalid|onion|xyz|online|site|tech|ai|de|uk|fr|nl|be|at|ch|eu|us|ca|au|jp|cn|in|br|"
@@ -30,11 +38,21 @@ _FORMS = (
     ("secret", r"(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\Z)"),
     ("secret", r"(?s)\A(?:(?!-----BEGIN).)*-----END [A-Z0-9 ]+-----"),
     ("url", r"[A-Za-z][A-Za-z0-9+.-]{1,20}://(?P<it>[^\s\"'<>]+)"),
+    ("secret", (
+        rf"(?i){_BEFORE}(?:(?:proxy-)?authorization|(?:set-)?cookie)\\*[\"']?\s*[:=]\s*\\*[\"']?"
+        r"(?P<it>[^\s\"'\\](?:(?<==)\"[^\"\n]*+\"?|[^\"'\\\n])*+)"  # the scheme or the first pair is not all
+    )),
     ("secret", rf"(?i){_BEFORE}Bearer\s+(?P<it>[A-Za-z0-9._~+/=-]{{6,}})"),
     ("secret", (
         rf"(?i){_BEFORE}(?:Basic|Digest|Negotiate|Token)\s+(?=\S*[0-9=/+]|\S{{20}})(?P<it>[A-Za-z0-9._~+/=-]{{6,}})"
     )),
-    ("secret", rf"(?i){_NAMED}[\"']?\s*(?:=>|:=|=|:)\s*{_VALUE}"),
+    ("secret", rf"(?i)<[a-z0-9_:.-]{{0,40}}{_NAMED}(?:\s[^<>\n]{{0,200}})?>(?P<it>[^<\n]+)"),
+    ("secret", rf"(?i){_NAMED}\\*[\"']?,?\s*\\*[\"']?value{_IS}{_VALUE}"),
+    ("secret", rf"(?i)pass(?:word|wd|phrase)[\"']?(?:\s*[=:]\s+|\s+[=:]\s*)(?P<it>{_WORD}(?:[ ]{_WORD}(?![^\s]))++)"),
+    ("secret", rf"(?i){_NAMED}{_IS}{_VALUE}"),
+    ("secret", r"(?<!\S)(?:-u|-U|--user|--proxy-user)(?:\s+|=)?(?P<it>[^\s:]+:\S+)"),
+    ("secret", r"(?:sshpass|mysql|mariadb|mongo|docker login)[^\n|;]{0,200}?\s-p\s?(?P<it>\S+)"),
+    ("secret", r"(?<![A-Za-z0-9/._-])(?P<it>[A-Za-z][A-Za-z0-9_$#]{0,30}/[^\s/@\"']{1,64})@(?!sha256:)"),
     ("secret", rf"(?i)(?<!\S)--?[a-z0-9-]{{0,40}}{_NAMED}\s+{_VALUE}"),
     ("value", rf"{_BEFORE}[A-Z][A-Z0-9_]{{2,}}=(?P<it>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|\S+)"),
     ("secret", rf"{_BEFORE}eyJ[A-Za-z0-9_-]{{5,}}(?:\.[A-Za-z0-9_-]*){{1,4}}"),

@@ -35,15 +35,16 @@ def is_troubled(pod: Pod) -> bool:
     return not ready or any(whole(status.get("restartCount")) for status in statuses_of(pod))
 
 
-def pod_lines(pods: Sequence[Pod]) -> Iterator[str]:
-    """Those that are well in one sentence, the others one by one."""
+def pod_lines(pods: Sequence[Pod], *, with_logs: bool) -> Iterator[str]:
+    """Those that are well in one sentence, the others one by one. What a container leaves as it ends is its own writing
+    (terminationMessagePath), or the end of its log (FallbackToLogsOnError): told only `with_logs`."""
     troubled = [pod for pod in pods if is_troubled(pod)]
     if len(pods) > len(troubled):
         yield f"{len(pods) - len(troubled)} of {len(pods)} pods are ready and have never restarted"
     for pod in troubled[:_MOST]:
         yield _about(pod)
         for status in statuses_of(pod):
-            yield from _container(name_of(pod), status)
+            yield from _container(name_of(pod), status, with_logs=with_logs)
     if len(troubled) > _MOST:
         yield f"{len(troubled) - _MOST} more pods are not ready or have restarted"
 
@@ -59,23 +60,24 @@ def _about(pod: Pod) -> str:
     return text
 
 
-def _container(pod: str, status: Mapping[str, Any]) -> Iterator[str]:
+def _container(pod: str, status: Mapping[str, Any], *, with_logs: bool) -> Iterator[str]:
     who = f"container {status.get('name')} of pod {pod}"
     state, last = mapping(status.get("state")), mapping(mapping(status.get("lastState")).get("terminated"))
     restarts = about(whole(status.get("restartCount")))
-    for kind in ("waiting", "terminated"):
-        if kind in state:
-            yield f"{who} is {kind}{_ended(mapping(state[kind]))}; restarts: {restarts}"
+    if "waiting" in state:
+        yield f"{who} is waiting{_told(mapping(state['waiting']))}; restarts: {restarts}"
+    if "terminated" in state:
+        yield f"{who} is terminated{_ended(mapping(state['terminated']), with_logs=with_logs)}; restarts: {restarts}"
     if "running" in state and (restarts != "0" or status.get("ready") is not True):
         yield f"{who} is running and {'ready' if status.get('ready') is True else 'not ready'}; restarts: {restarts}"
     if last:
-        yield f"{who} was terminated before{_ended(last)}"
+        yield f"{who} was terminated before{_ended(last, with_logs=with_logs)}"
 
 
-def _ended(state: Mapping[str, Any]) -> str:
+def _ended(state: Mapping[str, Any], *, with_logs: bool) -> str:
     code = f" with exit code {whole(state['exitCode'])}" if "exitCode" in state else ""
     signal = f" by signal {whole(state['signal'])}" if state.get("signal") else ""
-    return code + signal + _told(state)
+    return code + signal + _told(state if with_logs else {"reason": state.get("reason")})
 
 
 def _told(said: Mapping[str, Any]) -> str:

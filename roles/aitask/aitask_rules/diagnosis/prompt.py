@@ -1,6 +1,7 @@
 """The question as it is sent. Its version is part of the cache key: raise it with each change of what a model reads."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,9 +47,6 @@ def bodies(model: str, max_tokens: int, allowed: Sequence[str], evidence: Sequen
 
 
 def _inert(body: Mapping[str, Any]) -> str:
-    """JSON that is no template to any version of Ansible, whatever the evidence quotes: two such signs side by side can
-    only stand within a text, where JSON has another spelling for them."""
-    text = json.dumps(body)
-    for begin in ("{{", "{%", "{#"):
-        text = text.replace(begin, f"\\u007b{begin[1]}")
-    return text
+    """JSON that is no template to any version of Ansible, whatever the evidence quotes: such signs can only stand side
+    by side within a text, and there JSON has another spelling for them."""
+    return re.sub(r"\{(?=[{%#])", r"\\u007b", json.dumps(body))

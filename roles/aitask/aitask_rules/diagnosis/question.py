@@ -27,6 +27,8 @@ class Question:
     seconds: float
     turn: str
     """Whose turn it is: one question at a time to one server."""
+    breaker: str
+    """Whose failures count together: model and credential too, for one may be refused where another is not."""
     reserve: int
     """Tokens that it is taken to cost where nobody says: a quarter of its bytes, and the longest answer."""
     redactor: Redactor
@@ -37,7 +39,10 @@ class Question:
 
     def as_plan(self) -> dict[str, object]:
         """What the task that sends it needs."""
-        return {"body": self.body, "otherwise": self.otherwise, "seconds": self.seconds, "turn": self.turn}
+        return {
+            "body": self.body, "otherwise": self.otherwise, "seconds": self.seconds, "turn": self.turn,
+            "breaker": self.breaker,
+        }  # fmt: skip
 
 
 def ask(diagnose: Diagnose, facts: Facts, provider: Provider) -> Question:
@@ -53,6 +58,7 @@ def ask(diagnose: Diagnose, facts: Facts, provider: Provider) -> Question:
         otherwise=otherwise,
         seconds=diagnose.timeout,
         turn=provider.url,
+        breaker=" ".join([provider.url, provider.model, provider.secret, provider.key]),
         reserve=-(-len(body.encode()) // _BYTES_OF_A_TOKEN) + diagnose.max_tokens,
         redactor=redactor,
     )

@@ -41,10 +41,11 @@ class Usage:
 
 
 def read_usage(raw: Mapping[str, Any], now: datetime) -> Usage:
-    """From `status.usage`. A day that lies ahead (the clock was set back) goes on, so that no budget is had twice."""
+    """From `status.usage`. A day that lies ahead (the clock was set back) is today: no budget is had twice, and none is
+    used up for longer than today."""
     today = now.astimezone(UTC).strftime("%Y-%m-%d")
     day = str(raw.get("day") or "")
     failures = max(whole(raw.get("consecutiveFailures")), 0)
     if day < today:
         return Usage(today, failures=failures)
-    return Usage(day, max(whole(raw.get("tokens")), 0), max(whole(raw.get("calls")), 0), failures)
+    return Usage(today, max(whole(raw.get("tokens")), 0), max(whole(raw.get("calls")), 0), failures)

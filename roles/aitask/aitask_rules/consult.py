@@ -58,8 +58,8 @@ def look_first(here: Pass, spec: Spec) -> dict[str, Any] | None:
 
 
 def waiting(here: Pass, wish: Wish) -> Hold | None:
-    """That the answer has not come yet; None if it has, or none is to come."""
-    return _await(here, _of(wish), wish.state) if _is_under_way(here) else None
+    """That the answer has not come yet; None if it has, or none is to come, or it was for another spec."""
+    return _await(here, _of(wish), wish.state) if _is_under_way(here) and wish.state.diagnosis else None
 
 
 def _is_under_way(here: Pass) -> bool:

@@ -429,6 +429,12 @@ def heal(world: World) -> None:
     world.run(60, cpu="20m")
 
 
+def let_another_act(world: World) -> None:
+    world.edit(action="notify")
+    world.run(5)
+    world.edit(action="diagnose")
+
+
 def pause(world: World) -> None:
     world.edit(suspend=True)
     world.run(5)
@@ -442,7 +448,7 @@ def switch_off(world: World) -> None:
     world.deployment = deployment(3)
 
 
-@pytest.mark.parametrize("end", [heal, pause, switch_off])
+@pytest.mark.parametrize("end", [heal, let_another_act, pause, switch_off])
 @pytest.mark.parametrize("waits_for", ["Busy", "Pending"])
 def test_the_wait_of_an_earlier_breach_does_not_count(end: Callable[[World], None], waits_for: str) -> None:
     """Else the fallback would be done at once, and the question be sent for nothing."""
@@ -454,11 +460,22 @@ def test_the_wait_of_an_earlier_breach_does_not_count(end: Callable[[World], Non
     world.run(cpu="95m")
     assert world.status["diagnosis"]["reason"] == waits_for
     end(world)
+    assert world.condition("DiagnosisSucceeded") == ("Unknown", "NotBreached")
     assert "aitask_diagnoses_total" not in metrics(world), "nothing was diagnosed"
     world.letter = None  # whoever waited for it died meanwhile
     world.run(3600, cpu="95m").run(2)
     assert (world.acts, world.condition("ActionPermitted")) == ([], ("False", "DiagnosisPending"))
     assert parse_time(world.status["diagnosis"]["waitingSince"]) == world.now - timedelta(seconds=2)
+
+
+def test_an_edit_while_an_answer_is_awaited_begins_the_wait_anew() -> None:
+    world = patient("restart")
+    world.hangs = True
+    world.run(cpu="95m")
+    world.edit(threshold=70)
+    world.run(2)
+    assert (world.condition("DiagnosisSucceeded"), len(world.questions)) == (("Unknown", "Pending"), 1)
+    assert parse_time(world.status["diagnosis"]["waitingSince"]) == world.now
 
 
 def test_after_the_fallback_a_turn_is_waited_for_anew() -> None:

@@ -8,7 +8,7 @@ came back.
 
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from .config import Provider
@@ -27,32 +27,43 @@ from .diagnosis import (
     standing,
     with_choice,
 )
-from .evaluate import Evaluation
-from .model import Condition, Diagnose, Hold, State, Wish
+from .evaluate import Evaluation, is_due
+from .gates import guard_absent
+from .model import Condition, Diagnose, Hold, Spec, State, Wish
 from .permission import settings_of
 from .proposal import OPEN
 from .providers import choose_provider
-from .report import Pass
-from .values import format_time, items, mapping, parse_time, whole
+from .report import Pass, look_again
+from .values import format_time, go_duration, items, mapping, parse_time, whole
 
-_RETRY = 5.0
-"""Seconds until it is asked again whether the provider is free."""
-_LOOK = 2.0
-"""Seconds until it is looked again whether an answer has come."""
+_RETRY, _LONGEST_RETRY = 5.0, 30.0
+"""Seconds until it is asked again whether the provider is free: as long as was waited already, between these. To ask
+takes a pass with all its reads."""
+_LOOK, _LONGEST_LOOK = 2.0, 10.0
+"""Seconds until it is looked again whether an answer has come: a tenth of what was waited already, between these."""
 _LATE = 60.0
 """Seconds that an answer may lie beyond its time; what was asked before is no matter of today."""
 
 
-def awaits(here: Pass) -> bool:
-    """Whether the last pass has sent a question, and this one has not looked yet for the answer."""
-    return here.state.diagnosis.get("reason") == "Pending" and "peeked" not in here.reads
+def look_first(here: Pass, spec: Spec) -> dict[str, Any] | None:
+    """Before anything else is read: whether the answer to an earlier question has come. If not the pass ends here, as
+    it found everything, unless an evaluation is due."""
+    if spec.decided_by or here.state.diagnosis.get("reason") != "Pending":
+        return None
+    if "peeked" not in here.reads:
+        return {"next": "peek"}
+    if not _is_under_way(here) or here.is_fresh() or is_due(here.state.last_execution, spec.interval, here.now):
+        return None
+    return look_again("waits for the answer of a model", go_duration(_next_look(here, here.state)))
 
 
 def waiting(here: Pass, wish: Wish) -> Hold | None:
-    """That the answer has not come yet; None if it has, or none is to come."""
-    if mapping(here.reads.get("peeked")).get("held") != "Pending":
-        return None
-    return _await(_of(wish))
+    """That the answer has not come yet; None if it has, or none is to come, or it was for another spec."""
+    return _await(here, _of(wish), wish.state) if _is_under_way(here) and wish.state.diagnosis else None
+
+
+def _is_under_way(here: Pass) -> bool:
+    return mapping(here.reads.get("peeked")).get("held") == "Pending"
 
 
 def consult(here: Pass, wish: Wish, evaluation: Evaluation) -> Verdict | dict[str, Any]:
@@ -60,12 +71,16 @@ def consult(here: Pass, wish: Wish, evaluation: Evaluation) -> Verdict | dict[st
     diagnose = _of(wish)
     facts = Facts(here.task, wish.spec, wish.target, evaluation.state, here.reads)
     if wish.state.proposal.get("state") in OPEN:
-        found = standing(diagnose, facts, here.state.diagnosis)
+        found = standing(diagnose, facts, wish.state.diagnosis)
         if found is not None:
             return found
     provider = choose_provider(settings_of(here.reads), "llm", diagnose.provider, here.namespace)
     if isinstance(provider, str):
         return refuse(diagnose, "ProviderNotFound", provider)
+    absent = guard_absent(settings_of(here.reads), here.reads, here.require_guard)
+    if absent:
+        # Else whoever may write a task could read, in the answer, what he has no right to read.
+        return refuse(diagnose, "GuardAbsent", absent)
     return _missing(here, diagnose, facts) or _answer(here, diagnose, facts, provider)
 
 
@@ -84,14 +99,21 @@ def _answer(here: Pass, diagnose: Diagnose, facts: Facts, provider: Provider) ->
     if "model" in here.reads:
         return _heard(here, diagnose, facts, question, provider)
     if not mapping(here.reads.get("peeked")).get("ready"):
-        known = cached(diagnose, facts, question, here.state.diagnosis)
+        known = cached(diagnose, facts, question, facts.state.diagnosis)
         if known is not None:
             return known
         usage = read_usage(here.state.usage, here.now)
         if not usage.allows(diagnose.daily_tokens, question.reserve):
             text = f"{usage.tokens} of {diagnose.daily_tokens} tokens are used today, "
             return refuse(diagnose, "BudgetExhausted", f"{text}a question may take {question.reserve}", question.key)
+        if _is_lost(here, diagnose, facts.state):
+            return refuse(diagnose, "Timeout", "its answer was lost, more than once or for long", question.key)
     return {"next": "ask", "question": {**question.as_plan(), "note": _note(here, question)}}
+
+
+def _is_lost(here: Pass, diagnose: Diagnose, state: State) -> bool:
+    """Whether what was asked is not under way any more, and no time is left to ask once more."""
+    return state.diagnosis.get("reason") == "Pending" and _has_waited(here, diagnose, state)
 
 
 def _note(here: Pass, question: Question) -> str:
@@ -122,7 +144,7 @@ def _heard(here: Pass, diagnose: Diagnose, facts: Facts, question: Question, pro
 def advised(here: Pass, wish: Wish, evaluation: Evaluation, verdict: Verdict) -> tuple[Wish, Evaluation]:
     """The wish for what the verdict says, and the evaluation that tells it."""
     usage = read_usage(here.state.usage, here.now).after(verdict).render() if verdict.calls else here.state.usage
-    state = replace(evaluation.state, diagnosis=_remembered(here, verdict), usage=usage)
+    state = replace(evaluation.state, diagnosis=_remembered(here, evaluation.state, verdict), usage=usage)
     waits = _turn(here, wish, state, verdict)
     succeeded = "True" if verdict.reason == DIAGNOSED else "Unknown" if waits else "False"
     told = Condition("DiagnosisSucceeded", succeeded, verdict.reason, waits.message if waits else verdict.message)
@@ -133,36 +155,57 @@ def advised(here: Pass, wish: Wish, evaluation: Evaluation, verdict: Verdict) ->
 
 
 def _turn(here: Pass, wish: Wish, state: State, verdict: Verdict) -> Hold | None:
-    """Why nothing is decided yet. Neither an answer nor others who ask the same provider are waited for much longer
-    than an answer may take."""
+    """Why nothing is decided yet."""
     diagnose = _of(wish)
-    since = parse_time(state.diagnosis.get("waitingSince")) or here.now
-    most = diagnose.timeout if verdict.reason == "Busy" else 2 * diagnose.timeout + _LATE
-    if not verdict.waits or here.now - since >= timedelta(seconds=most):
+    if not verdict.waits or _has_waited(here, diagnose, state):
         return None
     if verdict.reason == "Pending":
-        return _await(diagnose)
+        return _await(here, diagnose, state)
     text = f"waits for model provider {diagnose.provider}, which another task is asking"
-    return Hold("DiagnosisPending", text, wait=_RETRY)
+    waited = _waited(here, state)
+    return Hold("DiagnosisPending", text, wait=min(max(_RETRY, waited), _LONGEST_RETRY, diagnose.timeout - waited))
 
 
-def _await(diagnose: Diagnose) -> Hold:
+def _has_waited(here: Pass, diagnose: Diagnose, state: State) -> bool:
+    """Neither an answer nor others who ask the same provider are waited for much longer than an answer may take."""
+    most = diagnose.timeout if state.diagnosis.get("reason") == "Busy" else 2 * diagnose.timeout + _LATE
+    return _waited(here, state) >= most
+
+
+def _waited(here: Pass, state: State) -> float:
+    """Seconds."""
+    since = parse_time(state.diagnosis.get("waitingSince")) or here.now
+    return (here.now - since).total_seconds()
+
+
+def _next_look(here: Pass, state: State) -> float:
+    return min(max(_LOOK, _waited(here, state) // 10), _LONGEST_LOOK)
+
+
+def _await(here: Pass, diagnose: Diagnose, state: State) -> Hold:
     text = f"waits for the answer of model provider {diagnose.provider}, at most {diagnose.timeout:g} s"
-    return Hold("DiagnosisPending", text, wait=_LOOK)
+    return Hold("DiagnosisPending", text, wait=_next_look(here, state))
 
 
-def _remembered(here: Pass, verdict: Verdict) -> dict[str, Any]:
+def _remembered(here: Pass, state: State, verdict: Verdict) -> dict[str, Any]:
     """What the status keeps of it. Told again it is not written again, and has its first time."""
-    old = dict(here.state.diagnosis)
+    old = dict(state.diagnosis)
     known = (verdict.key, verdict.reason) == (old.get("evidenceHash"), old.get("reason"))
-    if known and not verdict.calls:
+    if known and not verdict.calls and not verdict.waits:
         return old
     new = {key: value for key, value in render_diagnosis(verdict, here.now).items() if value is not None}
     if verdict.waits:
-        goes_on = old.get("reason") == verdict.reason and not verdict.calls
-        new["waitingSince"] = (old.get("waitingSince") if goes_on else None) or format_time(here.now)
+        new["waitingSince"] = format_time(_since(here, state, verdict))
     unchanged = {**new, "time": None} == {**old, "time": None}
     return old if unchanged and not verdict.calls else new
+
+
+def _since(here: Pass, state: State, verdict: Verdict) -> datetime:
+    """When this wait began. An answer that came and an act of the fallback end one."""
+    goes_on = state.diagnosis.get("reason") == verdict.reason and not verdict.calls
+    since = parse_time(state.diagnosis.get("waitingSince")) if goes_on else None
+    done = state.done_at()
+    return here.now if since is None or (done is not None and done >= since) else since
 
 
 def _of(wish: Wish) -> Diagnose:

@@ -20,7 +20,7 @@ ALLOW_GITOPS = "aiops.example.com/allow-gitops"
 # (at its limit, ineffective, a dry run) holds nobody.
 _CONTENDING = {
     "Permitted", "Cooldown", "HourlyLimit", "GlobalLimit", "Storm", "RolloutInProgress", "TargetConflict",
-    "AwaitingApproval",
+    "AwaitingApproval", "DiagnosisPending",
 }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def measured(
 
 def consulted(before: State, state: State, reads: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What a diagnosis of this pass came to, and what it cost if a model was asked."""
-    if state.diagnosis == before.diagnosis and state.usage == before.usage:
+    if not state.diagnosis or (state.diagnosis == before.diagnosis and state.usage == before.usage):
         return []
     outcome = {"outcome": str(state.diagnosis.get("reason"))}
     found = []

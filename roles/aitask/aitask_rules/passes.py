@@ -4,11 +4,11 @@
 ask again. It computes everything anew each time from the same inputs, so that only reads and results travel between
 the calls:
 
+    peek      look whether the answer of a model has come
     observe   read the target (and, where `reads` says so, its pods and their metrics)
     own, take, apply, resize   bring about the target that the task owns (`upkeep`)
     permit    an act is wanted and nothing known forbids it, or the end of a breach is to be told: read the operator's
               configuration, and what `reads` says
-    peek      look whether the answer of a model has come
     evidence, logs, ask   a model is to choose the act (`consult`): read what it is told, and send it the `question`,
               or take the answer to the last one
     rehearse  ask the server whether it would take the act
@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from .act import build_act
-from .consult import advised, awaits, consult, waiting
+from .consult import advised, consult, look_first, waiting
 from .diagnosis import Verdict
 from .evaluate import UNAVAILABLE_AFTER, Evaluation, Moment, evaluate, is_due
 from .events import about_act
@@ -32,10 +32,21 @@ from .gates import first_hold, gates_after_reads, gates_before_reads, must_resiz
 from .model import Act, Condition, Hold, Spec, State, Target, Wish
 from .notice import News, delivery_words, notice
 from .outcome import REHEARSED, finish, held, intent, recover, rehearsal, rehearsed
-from .permission import answered, is_informed, only_observes, question, soon, stopped
-from .proposal import needs_approval, review, settle, withdraw
+from .permission import answered, has_read_all, is_informed, only_observes, question, soon, stopped
+from .proposal import needs_approval, review, settle
 from .report import Ending, Pass, conclude, look_again, next_look, open_pass, retry_wait
-from .rests import at_rest, at_zero, forbidden, initializing, no_target, paused, suspended, terminal
+from .rests import (
+    at_rest,
+    at_zero,
+    forbidden,
+    initializing,
+    no_target,
+    paused,
+    suspended,
+    terminal,
+    unawaited,
+    unwanted,
+)
 from .sample import needed_reads, take_sample
 from .spec import SpecError, parse_spec
 from .target import parse_target
@@ -57,6 +68,9 @@ def plan_pass(world: Mapping[str, Any]) -> Plan:
         spec = parse_spec(here.raw_spec, here.time_scale)
     except SpecError as error:
         return terminal(here, error.reason, str(error))
+    look = look_first(here, spec)
+    if look is not None:
+        return look
     found = mapping(here.reads.get("deployment"))
     if not found:
         return {"next": "observe", "reads": needed_reads(spec)}
@@ -107,6 +121,8 @@ def _with_target(here: Pass, spec: Spec, target: Target) -> Plan:
         fresh=renewed or here.is_fresh(),
         was_missing=here.old_condition("MetricsAvailable").get("status") == "False",
     )
+    if moment.fresh:
+        state = unawaited(state)
     if target.replicas == 0:
         return at_zero(here, spec, state, target, moment, told)
     sample = take_sample(spec, target, here.reads, here.now, here.min_pod_age)
@@ -119,9 +135,9 @@ def _decide(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mome
     wants = evaluation.wants
     if wants and not moment.due and not moment.fresh and _acted_since_evaluation(evaluation.state):
         wants = ""  # one act for one evaluation; what it said still stands
+    if wants == "Return":
+        spec = replace(spec, decided_by=spec.decided_by or "rule")  # nothing is wrong, so there is no cause to ask for
     wish = Wish(spec, here.task, evaluation.state, target, wants, here.now, here.time_scale)
-    if wants and not spec.decided_by and awaits(here):
-        return {"next": "peek"}
     wish = replace(wish, waits=waiting(here, wish))
     return _pursue(here, wish, evaluation, moment)
 
@@ -133,7 +149,7 @@ def _pursue(here: Pass, wish: Wish, evaluation: Evaluation, moment: Moment) -> P
     hold = wish.waits or first_hold(gates_before_reads(wish))
     if hold is not None:
         return held(here, wish, evaluation, hold)
-    if not is_informed(here) or (spec.mutates and "rivals" not in here.reads):
+    if not _has_read(here, spec):
         return _permission(spec, wish.target)
     unsure = _unsure(here, spec)
     if unsure is not None:
@@ -181,15 +197,23 @@ def _permission(spec: Spec, target: Target) -> Plan:
     sized = spec.template is not None and must_resize(spec.replicas, target)
     wanted = {
         "rivals": spec.mutates,
+        "guard": spec.mutates or not spec.decided_by,
         "autoscalers": "scale" in spec.candidates or sized,
         "history": "rollback" in spec.candidates,
     }
     return _asking(**wanted)
 
 
-def _asking(*, rivals: bool = False, autoscalers: bool = False, history: bool = False) -> Plan:
+def _has_read(here: Pass, spec: Spec) -> bool:
+    """Whether what `_permission` asks for was read. To ask a model the guard counts as it does for an act."""
+    enough = is_informed(here) if spec.decided_by else has_read_all(here)
+    return enough and ("rivals" in here.reads or not spec.mutates)
+
+
+def _asking(**wanted: bool) -> Plan:
     """Reads the operator's configuration, and these."""
-    return {"next": "permit", "reads": {"rivals": rivals, "autoscalers": autoscalers, "history": history}}
+    nothing = {"rivals": False, "guard": False, "autoscalers": False, "history": False}
+    return {"next": "permit", "reads": nothing | wanted}
 
 
 def _act(here: Pass, wish: Wish, evaluation: Evaluation) -> Plan:
@@ -252,7 +276,7 @@ def _nothing(here: Pass, spec: Spec, target: Target, evaluation: Evaluation, mom
         conditions.append(Condition("ActionPermitted", "Unknown", "NotBreached", text))
         state = replace(state, retries=0)
         if not state.breached and (not missing or spec.on_missing == "Healthy"):
-            state = withdraw(state)
+            state = unwanted(state)
     wait = None
     if state.missing and spec.on_missing == "Hold":
         wait = retry_wait(here, "MetricsAvailable", spec.interval)

@@ -154,6 +154,7 @@ def status_of(
     if target is not None:
         standing.append(Condition("TargetFound", "True", "Found", f"Deployment {target.name}"))
         standing.extend(_of_template(here, target))
+    standing.extend(_of_no_diagnosis(here, state))
     until = state.next_action or _still_shown(here, conditions)
     upcoming = until if until and until > here.now else None
     state = replace(state, observed_generation=here.task.generation, next_action=upcoming)
@@ -178,6 +179,12 @@ def _of_template(here: Pass, target: Target) -> Iterator[Condition]:
         yield Condition("TemplateApplied", "True", "ChangedByAct", text)
     elif target.template_hash and target.owned:
         yield Condition("TemplateApplied", "True", "Applied", f"Deployment {target.name} is as spec.template says")
+
+
+def _of_no_diagnosis(here: Pass, state: State) -> Iterator[Condition]:
+    """Where the wait for a model has ended without a verdict, nothing is pending any more."""
+    if not state.diagnosis and here.old_condition("DiagnosisSucceeded").get("status") == "Unknown":
+        yield Condition("DiagnosisSucceeded", "Unknown", "NotBreached", "no diagnosis is wanted any more")
 
 
 def retry_wait(here: Pass, condition: str, interval: float) -> float:

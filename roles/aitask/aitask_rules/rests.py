@@ -100,7 +100,17 @@ def at_rest(state: State, **changes: Any) -> State:
     counts as ineffective, so that a pause is no way round the limit; the next healthy sample forgives it."""
     unseen = 1 if state.verdict is not None else 0
     rested = replace(
-        withdraw(state), breached=False, breaches=0, verdict=None, ineffective=state.ineffective + unseen,
+        unwanted(state), breached=False, breaches=0, verdict=None, ineffective=state.ineffective + unseen,
         healthy_since=None, told="",
     )  # fmt: skip
     return replace(rested, **changes)
+
+
+def unwanted(state: State) -> State:
+    """No act is wanted any more: nothing that was proposed will be done, and nobody waits for a model."""
+    return unawaited(withdraw(state))
+
+
+def unawaited(state: State) -> State:
+    """Who asks a model from now on waits from now on; what an earlier breach or spec waited for does not count."""
+    return replace(state, diagnosis={}) if state.diagnosis.get("waitingSince") else state

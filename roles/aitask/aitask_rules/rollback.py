@@ -8,7 +8,7 @@ the pod template is replaced.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .model import Change, Hold, Wish
+from .model import Change, Hold, Target, Wish
 from .target import REVISION
 from .values import items, mapping
 
@@ -23,14 +23,12 @@ def roll_back(wish: Wish, replica_sets: Sequence[Any]) -> Change | Hold:
     current = next((found for found in own if str(revision_of(found)) == target.revision), None)
     if current is None:
         return Hold("NoRollbackHistory", f"the current revision of {target.name} is not in its history")
-    earlier = [found for found in own if found is not current]
+    chosen = candidates(target, wanted, wish.state.rolled_back_from, replica_sets)
     if wanted is not None:
-        chosen = [found for found in earlier if revision_of(found) == wanted]
         missing = (
             f"revision {wanted} of {target.name} is {'the current one' if str(wanted) == target.revision else 'gone'}"
         )
     else:
-        chosen = [found for found in earlier if _hash(found) not in wish.state.rolled_back_from]
         missing = f"{target.name} has no earlier revision that this task has not rolled away from"
     if not chosen:
         return Hold("NoRollbackHistory", missing)
@@ -43,6 +41,17 @@ def roll_back(wish: Wish, replica_sets: Sequence[Any]) -> Change | Hold:
         intends=f"roll {target.name} back from revision {target.revision} to {goal}",
         leaves=_hash(current),
     )
+
+
+def candidates(
+    target: Target, wanted: int | None, left: Sequence[str], replica_sets: Sequence[Any]
+) -> list[Mapping[str, Any]]:
+    """Where a rollback may go, the best first: to the revision `wanted` alone, if one is. `left` holds the hashes of
+    the templates that this task rolled away from."""
+    earlier = [found for found in own_revisions(replica_sets, target.uid) if str(revision_of(found)) != target.revision]
+    if wanted is not None:
+        return [found for found in earlier if revision_of(found) == wanted]
+    return [found for found in earlier if _hash(found) not in left]
 
 
 def own_revisions(replica_sets: Sequence[Any], uid: str) -> list[Mapping[str, Any]]:

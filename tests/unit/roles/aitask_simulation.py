@@ -10,11 +10,18 @@ import copy
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import aitask_ledger
+import yaml
 from aitask_rules import plan_pass
+from jsonschema import Draft202012Validator
 
+_CRD = Path(__file__).parents[3] / "config/crd/bases/aiops.example.com_aitasks.yaml"
+_VERSION = yaml.safe_load(_CRD.read_text())["spec"]["versions"][0]
+STATUS = Draft202012Validator(_VERSION["schema"]["openAPIV3Schema"]["properties"]["status"])
+"""What the API server accepts as the status of a task; one fault, and it refuses the whole."""
 START = datetime(2026, 1, 31, 10, 0, 0, tzinfo=UTC)
 
 
@@ -126,6 +133,7 @@ class World:
         self.plan: dict[str, Any] = {}
         self.configuration: str | None = None
         self.answer: dict[str, Any] = {"skipped": True}
+        self.observations = 0
         self.queries = 0
         self.delivery: dict[str, Any] = {"status": 200, "body": ""}
         self.notices: list[dict[str, Any]] = []
@@ -185,6 +193,7 @@ class World:
         if plan["next"] == "deliver":
             reads |= self._deliver(plan["notice"])
             plan = self._plan(task, reads)
+        assert plan["next"] in ("report", "stop"), "no task of the role goes on from here"
         if plan["next"] == "report":
             self.events.extend(plan["events"])
             if plan["status"]:
@@ -197,12 +206,13 @@ class World:
     def _read(self, task: dict[str, Any], reads: dict[str, Any]) -> dict[str, Any]:
         """The plan after all that changes nothing, and in `reads` what it was made from."""
         plan = self._plan(task, reads)
-        if plan["next"] == "observe":
-            reads |= self._observe(plan["reads"]["query"])
-            plan = self._plan(task, reads)
         if plan["next"] == "peek":
             under_way = self.letter is not None
             reads["peeked"] = {"held": "Pending" if under_way and self.hangs else "", "ready": under_way}
+            plan = self._plan(task, reads)
+        if plan["next"] == "observe":
+            self.observations += 1
+            reads |= self._observe(plan["reads"]["query"])
             plan = self._plan(task, reads)
         if plan["next"] == "own":
             reads |= wanted({name: read for name, read in self._permit(plan["reads"]).items() if name != "rivals"})
@@ -306,6 +316,7 @@ class World:
         reads["namespace"] = {"msg": "no"} if labels is None else {"resources": [{"metadata": {"labels": labels}}]}
         if wanted.get("rivals", True):
             reads["rivals"] = {"resources": [self._task(), *self.others]}
+        if wanted.get("guard", True):
             reads["guard"] = {"resources": [{}] if self.guard else []} if self.require_guard else {"skipped": True}
         if wanted["autoscalers"]:
             reads["autoscalers"] = {"resources": self.autoscalers}
@@ -394,6 +405,7 @@ class World:
         conditions = {c["type"]: c for c in old.get("conditions", [])}
         conditions |= {c["type"]: c for c in patch.get("conditions", [])}
         self.task["status"] = merge(old, patch) | {"conditions": list(conditions.values())}
+        STATUS.validate(self.task["status"])
 
     def _do(self, plan: dict[str, Any]) -> dict[str, Any]:
         if plan["how"] == "notify":

@@ -132,6 +132,7 @@ def _replica_set(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "metadata": {
             "name": f"{_DEPLOYMENT}-{digest}",
+            "labels": {"pod-template-hash": digest},
             "annotations": {"deployment.kubernetes.io/revision": str(raw.get("revision", 1))},
             "ownerReferences": _owner("Deployment", _DEPLOYMENT, "deployment-uid"),
         },

@@ -111,8 +111,9 @@ def test_the_key_is_of_all_that_could_change_the_answer() -> None:
         ask(asked, load("cpu-busy").facts, PROVIDER).key,
         ask(asked, facts, replace(PROVIDER, model="other")).key,
         ask(settings(allowedActions=["restart"]), facts, PROVIDER).key,
+        ask(settings(maxOutputTokens=2000), facts, PROVIDER).key,
     }
-    assert len(keys) == 4
+    assert len(keys) == 5
     assert ask(settings(minConfidencePercent=5, timeoutSeconds=9), facts, PROVIDER).key in keys
 
 
@@ -219,7 +220,7 @@ def test_a_good_answer_is_done_and_told_with_names() -> None:
         (decision(confidencePercent=69), "LowConfidence", "69% is below minConfidencePercent 70"),
         (decision(parameters={"container": "proxy"}), "UnknownContainer", "does not have"),
         (decision(action="scale", parameters={"direction": "Down"}), "ActionNotAllowed", "Down is not the one"),
-        (decision(action="rollback", parameters={"toRevision": 3}), "ActionNotAllowed", "rollback.toRevision 2"),
+        (decision(action="rollback", parameters={"toRevision": 3}), "ActionNotAllowed", "revision 3 is not the one"),
         (decision(action="patchResources", parameters={"container": "app"}), "ActionNotAllowed", "patchResources.cont"),
     ],
 )
@@ -248,10 +249,33 @@ def test_a_container_comes_back_by_its_pseudonym() -> None:
     assert judge(settings(), facts, question(), answered(json.dumps(said))).parameters == {"container": "app"}
 
 
-def test_a_revision_is_taken_where_the_spec_names_none() -> None:
+@pytest.mark.parametrize(
+    ("said", "wanted", "left", "goes_to"),
+    [
+        (None, None, (), None),
+        (11, None, (), None),
+        (9, None, (), 11),
+        (12, None, (), 11),
+        (9, 9, (), None),
+        (11, 9, (), 9),
+        (11, None, ("7d9f8c6b5d",), 9),
+        (9, None, ("7d9f8c6b5d", "6c5b4d8f77"), "there is none"),
+    ],
+)
+def test_a_model_may_only_name_the_revision_that_the_spec_and_the_rule_lead_to(
+    said: int | None, wanted: int | None, left: tuple[str, ...], goes_to: object
+) -> None:
+    """Revision 12 is the current one. Older ones were left for a reason, which may be a hole in them."""
     facts = load("rollout-stuck").facts
-    found = judged(answered(json.dumps(decision(action="rollback", parameters={"toRevision": 9}))), "rollout-stuck")
-    assert with_choice(facts.spec, found) == replace(facts.spec, action="rollback", to_revision=9)
+    state = replace(facts.state, rolled_back_from=left)
+    facts = replace(facts, spec=replace(facts.spec, to_revision=wanted), state=state)
+    answer = answered(json.dumps(decision(action="rollback", parameters={"toRevision": said})))
+    found = judge(settings(), facts, ask(settings(), facts, PROVIDER), answer)
+    assert (found.reason == "Diagnosed") is (goes_to is None)
+    if goes_to is not None:
+        assert (found.reason, found.action) == ("ActionNotAllowed", "notify")
+        assert f"revision {said} is not the one that a rollback goes to ({goes_to})" in found.message
+    assert with_choice(facts.spec, found).to_revision == wanted
 
 
 # --- what is kept ---

@@ -8,7 +8,7 @@ from .decision import Unusable, strict_json
 
 TRANSIENT = (
     "Timeout", "RateLimited", "Unauthorized", "BudgetExhausted", "CircuitOpen", "ProviderNotFound",
-    "ProviderUnreachable", "Busy", "Pending",
+    "ProviderUnreachable", "Busy", "Pending", "GuardAbsent",
 )  # fmt: skip
 """Nothing was answered about this evidence: it may be asked again. All others are answers, and stand."""
 _HELD = {

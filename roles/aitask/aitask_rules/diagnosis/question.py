@@ -50,7 +50,7 @@ def ask(diagnose: Diagnose, facts: Facts, provider: Provider) -> Question:
     redactor = redactor_for(facts)
     evidence = collect(facts, redactor)
     body, otherwise = bodies(provider.model, diagnose.max_tokens, diagnose.allowed, evidence)
-    known = json.dumps([VERSION, provider.url, provider.model, diagnose.allowed, evidence])
+    known = json.dumps([VERSION, provider.url, provider.model, diagnose.allowed, diagnose.max_tokens, evidence])
     return Question(
         key=sha256(known.encode()).hexdigest(),
         evidence=evidence,

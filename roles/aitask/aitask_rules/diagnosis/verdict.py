@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from ..model import Diagnose, Spec
+from ..model import Diagnose, Spec, Target
+from ..rollback import candidates, revision_of
 from ..values import format_time, items, mapping, one_line, parse_time, whole
 from .answer import TRANSIENT, content_of, used_tokens
 from .decision import ACTIONS, Decision, Unusable, parse_decision
@@ -80,7 +81,7 @@ def judge(diagnose: Diagnose, facts: Facts, question: Question, answer: Mapping[
     }
     decision: Decision | None = None
     try:
-        decision = _restored(parse_decision(content_of(answer, who)), question)
+        decision = _restored(parse_decision(content_of(answer, who)), question, facts.target)
         _check_given(decision, question)
         _check(decision, diagnose, facts)
     except Unusable as fault:
@@ -96,11 +97,19 @@ def refuse(diagnose: Diagnose, reason: str, message: str, key: str = "", until: 
     return Verdict(reason, text, "fallback", diagnose.fallback, key=key, until=until)
 
 
-def _restored(decision: Decision, question: Question) -> Decision:
-    """With the names of objects in the place of their pseudonyms."""
+def _restored(decision: Decision, question: Question, target: Target) -> Decision:
+    """With the names of objects in the place of their pseudonyms. What stands for no container stays as it was said:
+    another name may be longer than the status takes."""
     known = question.redactor.restore
-    parameters = {k: known(v) if isinstance(v, str) else v for k, v in decision.parameters.items()}
+    parameters = dict(decision.parameters)
+    container = known(str(parameters.get("container", "")))
+    if container in _containers(target):
+        parameters["container"] = container
     return replace(decision, root_cause=one_line(known(decision.root_cause), _CAUSE), parameters=parameters)
+
+
+def _containers(target: Target) -> list[Any]:
+    return [entry.get("name") for entry in target.containers]
 
 
 def _check_given(decision: Decision, question: Question) -> None:
@@ -112,11 +121,11 @@ def _check_given(decision: Decision, question: Question) -> None:
 def _check(decision: Decision, diagnose: Diagnose, facts: Facts) -> None:
     """What the form cannot say, and the spec and the target do. Raises Unusable."""
     container = decision.parameters.get("container")
-    if container is not None and container not in [entry.get("name") for entry in facts.target.containers]:
+    if container is not None and container not in _containers(facts.target):
         raise Unusable("UnknownContainer", "the answer names a container that the target does not have")
     if decision.action not in ("none", *diagnose.allowed):
         raise Unusable("ActionNotAllowed", f"{decision.action} is not among diagnose.allowedActions")
-    contradiction = _contradiction(decision, facts.spec)
+    contradiction = _contradiction(decision, facts)
     if contradiction:
         raise Unusable("ActionNotAllowed", contradiction)
     if decision.confidence < diagnose.min_confidence:
@@ -124,11 +133,11 @@ def _check(decision: Decision, diagnose: Diagnose, facts: Facts) -> None:
         raise Unusable("LowConfidence", text)
 
 
-def _contradiction(decision: Decision, spec: Spec) -> str:
-    """Where the spec says it, the model may only say the same."""
-    revision = decision.parameters.get("toRevision")
-    if decision.action == "rollback" and None not in (revision, spec.to_revision) and revision != spec.to_revision:
-        return f"revision {revision} is not rollback.toRevision {spec.to_revision}"
+def _contradiction(decision: Decision, facts: Facts) -> str:
+    """Where the spec says it, or the rule of the action, the model may only say the same."""
+    spec, revision = facts.spec, decision.parameters.get("toRevision")
+    if decision.action == "rollback" and revision not in (None, _revision(facts)):
+        return f"revision {revision} is not the one that a rollback goes to ({_revision(facts) or 'there is none'})"
     container = decision.parameters.get("container")
     if decision.action == "patchResources" and container is not None and container != spec.container_to_raise:
         return f"container {container} is not patchResources.container"
@@ -138,10 +147,16 @@ def _contradiction(decision: Decision, spec: Spec) -> str:
     return ""
 
 
+def _revision(facts: Facts) -> int | None:
+    """Where action rollback would go."""
+    history = items(mapping(facts.reads.get("history")).get("resources"))
+    found = candidates(facts.target, facts.spec.to_revision, facts.state.rolled_back_from, history)
+    return revision_of(found[0]) if found else None
+
+
 def with_choice(spec: Spec, verdict: Verdict) -> Spec:
-    """The spec with the action of the verdict; a revision only where the spec names none."""
-    revision = verdict.parameters.get("toRevision") if verdict.is_of_model and verdict.action == "rollback" else None
-    return replace(spec, action=verdict.action, to_revision=spec.to_revision or revision)
+    """The spec with the action of the verdict; all else stays as it is."""
+    return replace(spec, action=verdict.action)
 
 
 def cached(diagnose: Diagnose, facts: Facts, question: Question, stored: Mapping[str, Any]) -> Verdict | None:

@@ -47,10 +47,11 @@ demo: venv collections ## The main job, live, on a cluster of its own (KEEP=1 le
 	@$(TOOL) demo
 
 .PHONY: test
-test: lint types contracts ## Everything a change must pass: checks first, then the tests, both kinds side by side
-	@(tools/labelled.sh unit $(MAKE) --no-print-directory test-unit) & unit=$$!; status=0; \
+test: lint types contracts ## Everything a change must pass: checks first, then the tests, in two lanes side by side
+	@(tools/labelled.sh unit $(MAKE) --no-print-directory test-unit || status=$$?; \
+	tools/labelled.sh installs $(MAKE) --no-print-directory test-installs || status=$$?; exit $${status:-0}) & lane=$$!; status=0; \
 	tools/labelled.sh api $(MAKE) --no-print-directory test-apiserver || status=$$?; \
-	wait $$unit || status=$$?; \
+	wait $$lane || status=$$?; \
 	exit $$status
 
 ##@ Set-up
@@ -95,12 +96,17 @@ sanity: venv collections ## ansible-test sanity over the shipped collection (nee
 .PHONY: test-unit
 test-unit: venv collections ## Tests that need no API server (ARGS="-k name" chooses)
 	$(stage) 'tests without an API server'
-	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "not apiserver and not prometheus and not model and not e2e" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "not apiserver and not prometheus and not model and not e2e" --ignore tests/olm $(ARGS)
 
 .PHONY: test-apiserver
 test-apiserver: venv collections cluster-build ## Tests on a real API server, roles included (ARGS="-k name" chooses)
 	$(stage) 'tests on a real API server'
-	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "apiserver and not prometheus and not model and not e2e" $(ARGS)
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) -m "apiserver and not prometheus and not model and not e2e" --ignore tests/life --ignore tests/olm $(ARGS)
+
+.PHONY: test-installs
+test-installs: venv collections cluster-build ## Installs, upgrades and removals, by kustomize and by OLM, each on a cluster of its own (ARGS="-k name" chooses)
+	$(stage) 'installs, upgrades and removals'
+	$(CONTENT_ENV) .venv/bin/pytest --reruns $(RERUNS) tests/life tests/olm $(ARGS)
 
 .PHONY: test-prometheus
 test-prometheus: venv collections cluster-build ## A task on a query of a real Prometheus (the program, or Debian's package of it); not part of test

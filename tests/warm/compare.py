@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 _VOLATILE = {
-    *("uuid", "parent_uuid", "play_uuid", "playbook_uuid", "task_uuid", "pid", "runner_ident", "ansible_job_id"),
+    *("uuid", "parent_uuid", "play_uuid", "playbook_uuid", "task_uuid", "pid", "child_pid", "runner_ident", "ansible_job_id"),
     *("created", "start", "end", "duration", "delta", "atime", "ctime", "mtime", "inode", "results_file"),
     *("resourceVersion", "creationTimestamp", "deletionTimestamp", "managedFields", "_original_basename"),
 }
@@ -36,7 +36,7 @@ _NAMES = (
     (re.compile(r" at 0x[0-9a-f]+"), " at address"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?"), "time"),
     (re.compile(r"\d:\d\d:\d\d\.\d{6}"), "delta"),
-    (re.compile(r'"(atime|ctime|mtime|inode|pid|start|end|delta)": ("[^"]*"|[\d.]+)'), r'"\1": x'),
+    (re.compile(r'"(atime|ctime|mtime|inode|pid|child_pid|start|end|delta)": ("[^"]*"|[\d.]+)'), r'"\1": x'),
 )
 
 

@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 _VOLATILE = {
-    *("uuid", "parent_uuid", "play_uuid", "playbook_uuid", "task_uuid", "pid", "child_pid", "runner_ident", "ansible_job_id"),
+    *(
+        "uuid",
+        "parent_uuid",
+        "play_uuid",
+        "playbook_uuid",
+        "task_uuid",
+        "pid",
+        "child_pid",
+        "runner_ident",
+        "ansible_job_id",
+    ),
     *("created", "start", "end", "duration", "delta", "atime", "ctime", "mtime", "inode", "results_file"),
     *("resourceVersion", "creationTimestamp", "deletionTimestamp", "managedFields", "_original_basename"),
 }

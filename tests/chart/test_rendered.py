@@ -117,6 +117,26 @@ def test_what_an_administrator_applies_for_a_namespaced_release(helm: Path) -> N
     assert {key: _bare(one) for key, one in chart.items()} == {key: _bare(one) for key, one in wanted.items()}
 
 
+def test_two_namespaced_releases_share_no_object(helm: Path) -> None:
+    """Helm refuses a release whose object is another one's; the second one binds what the first one made."""
+    several = {"scope": "namespaced", "metrics.requireRBAC": True}
+    second = {**several, "crds.install": False, "guard.install": False, "rbac.clusterRights": "bind"}
+
+    def in_cluster(found: Mapping[Key, Manifest]) -> set[Key]:
+        return {key for key, one in found.items() if "namespace" not in one["metadata"]}
+
+    one, other = in_cluster(objects(helm, several, "shop")), in_cluster(objects(helm, second, "bank"))
+    assert other == {
+        ("ClusterRoleBinding", f"aitask-operator-bank-{name}-rolebinding") for name in ("cluster", "metrics-auth")
+    }
+    assert not one & other
+
+
+def test_without_cluster_rights_a_namespaced_release_is_of_its_namespace_alone(helm: Path) -> None:
+    found = objects(helm, {"scope": "namespaced", "metrics.requireRBAC": True, **BY_ADMINISTRATOR}, "shop")
+    assert {one["metadata"].get("namespace") for one in found.values()} == {"shop"}
+
+
 def _bare(manifest: Manifest) -> Manifest:
     """Without Helm's labels, what keeps CRDs, and how the configuration is written."""
     found = copy.deepcopy(manifest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -109,8 +110,36 @@ def test_the_objects_are_those_of_kustomize(helm: Path, case: str) -> None:
         assert chart[key] == one, key
 
 
-def test_what_an_administrator_applies_for_a_namespaced_release(helm: Path) -> None:
-    """As docs/chart.md has it: three templates of the chart are all that config/overlays/namespaced/cluster holds."""
+def documented(beginning: str) -> tuple[list[str], dict[str, Any]]:
+    """Of the command of docs/chart.md for scope namespaced: what it shows only, and what it sets."""
+    text = (ROOT / "docs" / "chart.md").read_text().replace("\\\n", " ")
+    [command] = re.findall(rf"^ *({beginning} .*scope=namespaced.*)$", text, re.MULTILINE)
+    sets = dict(one.split("=") for one in re.findall(r"--set (\S+)", command))
+    return re.findall(r"--show-only templates/(\S+)\.yaml", command), {
+        name: yaml.safe_load(value) for name, value in sets.items()
+    }
+
+
+@pytest.mark.parametrize("secured", [False, True])
+def test_an_administrator_and_the_owner_of_a_namespace_install_it_together(helm: Path, secured: bool) -> None:
+    """As docs/chart.md has it: between them all of the release, and the owner no more than the built-in role `admin`
+    may make (Kubernetes' bootstrap policy; it has no right that the operator's Roles could pass on)."""
+    more = {"metrics.requireRBAC": secured, "networkPolicy.enabled": True, "replicas": 2}
+    only, sets = documented("helm template")
+    only += ["rbac-metrics"] if secured else []
+    administrators = rendered(helm, nested({**more, **sets}), "aitask", only=only)
+    _, sets = documented("helm install")
+    owners = rendered(helm, nested({**more, **sets}), "aitask")
+    sets = {"scope": "namespaced", "image.repository": sets["image.repository"]}
+    assert {**administrators, **owners} == rendered(helm, nested({**more, **sets}), "aitask")
+    assert not administrators.keys() & owners.keys()
+    workload = {"Deployment", "ConfigMap", "Service", "ServiceAccount", "NetworkPolicy", "PodDisruptionBudget"}
+    assert {kind for kind, _ in owners} == workload
+    assert {one["metadata"]["namespace"] for one in owners.values()} == {"aitask"}
+
+
+def test_what_is_of_no_namespace_is_that_of_kustomize(helm: Path) -> None:
+    """With scope namespaced: config/overlays/namespaced/cluster."""
     only = ("crds", "guard", "rbac-cluster")
     chart = rendered(helm, {"scope": "namespaced", "crds": {"keep": False}}, "aitask", only=only)
     wanted = kustomized(ROOT / "config" / "overlays" / "namespaced" / "cluster")

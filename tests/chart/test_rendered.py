@@ -213,7 +213,7 @@ def test_lint(helm: Path, case: str, tmp_path: Path) -> None:
         ({}, ["watches all namespaces", "set image.repository", "keeps the CRDs and so every AITask"]),
         ({"scope": "namespaced"}, ["watches namespace release-ns"]),
         ({**WATCHED, "config.mode": "Off"}, ["watches namespace shop", "Its mode is Off"]),
-        ({"crds.keep": False}, ["EVERY AITask"]),
+        ({"crds.keep": False}, ["EVERY AITask", "set crds.keep=true by an upgrade of its own"]),
         ({"crds.install": False, "guard.install": False}, ["GuardAbsent", "leaves the CRDs"]),
     ],
     ids=str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -109,12 +110,60 @@ def test_the_objects_are_those_of_kustomize(helm: Path, case: str) -> None:
         assert chart[key] == one, key
 
 
-def test_what_an_administrator_applies_for_a_namespaced_release(helm: Path) -> None:
-    """As docs/chart.md has it: three templates of the chart are all that config/overlays/namespaced/cluster holds."""
+def documented(beginning: str) -> tuple[list[str], dict[str, Any]]:
+    """Of the command of docs/chart.md for scope namespaced: what it shows only, and what it sets."""
+    text = (ROOT / "docs" / "chart.md").read_text().replace("\\\n", " ")
+    [command] = re.findall(rf"^ *({beginning} .*scope=namespaced.*)$", text, re.MULTILINE)
+    sets = dict(one.split("=") for one in re.findall(r"--set (\S+)", command))
+    return re.findall(r"--show-only templates/(\S+)\.yaml", command), {
+        name: yaml.safe_load(value) for name, value in sets.items()
+    }
+
+
+@pytest.mark.parametrize("secured", [False, True])
+def test_an_administrator_and_the_owner_of_a_namespace_install_it_together(helm: Path, secured: bool) -> None:
+    """As docs/chart.md has it: between them all of the release, and the owner no more than the built-in role `admin`
+    may make (Kubernetes' bootstrap policy; it has no right that the operator's Roles could pass on)."""
+    more = {"metrics.requireRBAC": secured, "networkPolicy.enabled": True, "replicas": 2}
+    only, sets = documented("helm template")
+    only += ["rbac-metrics"] if secured else []
+    administrators = rendered(helm, nested({**more, **sets}), "aitask", only=only)
+    _, sets = documented("helm install")
+    owners = rendered(helm, nested({**more, **sets}), "aitask")
+    sets = {"scope": "namespaced", "image.repository": sets["image.repository"]}
+    assert {**administrators, **owners} == rendered(helm, nested({**more, **sets}), "aitask")
+    assert not administrators.keys() & owners.keys()
+    workload = {"Deployment", "ConfigMap", "Service", "ServiceAccount", "NetworkPolicy", "PodDisruptionBudget"}
+    assert {kind for kind, _ in owners} == workload
+    assert {one["metadata"]["namespace"] for one in owners.values()} == {"aitask"}
+
+
+def test_what_is_of_no_namespace_is_that_of_kustomize(helm: Path) -> None:
+    """With scope namespaced: config/overlays/namespaced/cluster."""
     only = ("crds", "guard", "rbac-cluster")
     chart = rendered(helm, {"scope": "namespaced", "crds": {"keep": False}}, "aitask", only=only)
     wanted = kustomized(ROOT / "config" / "overlays" / "namespaced" / "cluster")
     assert {key: _bare(one) for key, one in chart.items()} == {key: _bare(one) for key, one in wanted.items()}
+
+
+def test_two_namespaced_releases_share_no_object(helm: Path) -> None:
+    """Helm refuses a release whose object is another one's; the second one binds what the first one made."""
+    several = {"scope": "namespaced", "metrics.requireRBAC": True}
+    second = {**several, "crds.install": False, "guard.install": False, "rbac.clusterRights": "bind"}
+
+    def in_cluster(found: Mapping[Key, Manifest]) -> set[Key]:
+        return {key for key, one in found.items() if "namespace" not in one["metadata"]}
+
+    one, other = in_cluster(objects(helm, several, "shop")), in_cluster(objects(helm, second, "bank"))
+    assert other == {
+        ("ClusterRoleBinding", f"aitask-operator-bank-{name}-rolebinding") for name in ("cluster", "metrics-auth")
+    }
+    assert not one & other
+
+
+def test_without_cluster_rights_a_namespaced_release_is_of_its_namespace_alone(helm: Path) -> None:
+    found = objects(helm, {"scope": "namespaced", "metrics.requireRBAC": True, **BY_ADMINISTRATOR}, "shop")
+    assert {one["metadata"].get("namespace") for one in found.values()} == {"shop"}
 
 
 def _bare(manifest: Manifest) -> Manifest:
@@ -164,7 +213,7 @@ def test_lint(helm: Path, case: str, tmp_path: Path) -> None:
         ({}, ["watches all namespaces", "set image.repository", "keeps the CRDs and so every AITask"]),
         ({"scope": "namespaced"}, ["watches namespace release-ns"]),
         ({**WATCHED, "config.mode": "Off"}, ["watches namespace shop", "Its mode is Off"]),
-        ({"crds.keep": False}, ["EVERY AITask"]),
+        ({"crds.keep": False}, ["EVERY AITask", "set crds.keep=true by an upgrade of its own"]),
         ({"crds.install": False, "guard.install": False}, ["GuardAbsent", "leaves the CRDs"]),
     ],
     ids=str,

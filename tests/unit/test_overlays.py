@@ -166,6 +166,13 @@ def test_two_replicas_have_an_election_and_a_budget() -> None:
         assert len(selector["matchLabels"]) == 2
 
 
+def test_the_metrics_service_selects_by_more_than_what_many_operators_have() -> None:
+    service = rendered("default")["Service", SYSTEM, f"{MANAGER}-metrics-service"]
+    selector = {"app.kubernetes.io/name": "aitask-operator", "control-plane": "controller-manager"}
+    assert service["spec"]["selector"] == selector
+    assert selector.items() <= labels_of_pods("default").items()
+
+
 def test_one_watched_namespace_has_all_rights_but_two() -> None:
     directory = "overlays/single-namespace"
     come, gone, other = changed("single-namespace")

@@ -31,24 +31,30 @@ def people_rights(manifests: Mapping[Key, Manifest]) -> list[Doc]:
 
 
 def cluster_rights(manifests: Mapping[Key, Manifest]) -> list[Doc]:
-    """What no Role can give (config/components/cluster-rights). With scope namespaced the binding is named by it."""
+    """What no Role can give (config/components/cluster-rights)."""
     role, binding = (
-        released(manifests[kind, f"{_PREFIX}cluster-{name}"])
+        manifests[kind, f"{_PREFIX}cluster-{name}"]
         for kind, name in (("ClusterRole", "role"), ("ClusterRoleBinding", "rolebinding"))
     )
-    own = '{{ if eq .Values.scope "namespaced" }}{{ .Release.Namespace }}-{{ end }}'
-    binding["metadata"]["name"] = Inline(f"{_PREFIX}{own}cluster-rolebinding")
-    base = 'and .Values.rbac.create (ne .Values.scope "cluster")'
-    return [
-        Doc(role, f'{base} (eq .Values.rbac.clusterRights "create")'),
-        Doc(binding, f'{base} (ne .Values.rbac.clusterRights "none")'),
-    ]
+    return [_in_cluster(one, 'and .Values.rbac.create (ne .Values.scope "cluster")') for one in (role, binding)]
 
 
 def metrics_rights(manifests: Mapping[Key, Manifest]) -> list[Doc]:
     """To ask the API server who reads metrics, and the role of those who may (config/components/metrics-rbac)."""
     condition = "and .Values.rbac.create .Values.metrics.enabled .Values.metrics.requireRBAC"
-    return [Doc(released(one), condition) for (kind, _), one in manifests.items() if kind in KINDS]
+    return [_in_cluster(one, condition) for (kind, _), one in manifests.items() if kind in KINDS]
+
+
+def _in_cluster(manifest: Manifest, condition: str) -> Doc:
+    """Rights in the cluster for every scope. The scopes that may have several releases leave the choice of who makes
+    them (rbac.clusterRights), and with scope namespaced each release has a binding named by its namespace."""
+    found = released(manifest)
+    if found["kind"] == "ClusterRole":
+        return Doc(found, f'{condition} (or (eq .Values.scope "cluster") (eq .Values.rbac.clusterRights "create"))')
+    name = found["metadata"]["name"].removeprefix(_PREFIX)
+    own = '{{ if eq .Values.scope "namespaced" }}{{ .Release.Namespace }}-{{ end }}'
+    found["metadata"]["name"] = Inline(f"{_PREFIX}{own}{name}")
+    return Doc(found, f'{condition} (or (eq .Values.scope "cluster") (ne .Values.rbac.clusterRights "none"))')
 
 
 def _condition(name: str) -> str:

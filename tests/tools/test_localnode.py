@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,10 @@ from localcluster.layout import Layout as ClusterLayout
 from localcluster.pki import create_pki
 from localcluster.processes import Identity, identify
 from localcluster.spec import REAL_NODE, programs_needed
-from localnode import configuration, network, requirements
+from localnode import cgroups, configuration, network, requirements
 from localnode.cli import main
 from localnode.daemons import State, read_state
+from localnode.errors import NodeError
 from localnode.layout import Layout
 from tests.e2e import containers
 
@@ -122,3 +124,20 @@ def test_what_a_dead_owner_has_left_is_known_as_such(tmp_path: Path) -> None:
         assert state.abandoned() is abandoned
     (tmp_path / "state.json").write_text("{")
     assert read_state(tmp_path / "state.json") is None
+
+
+@pytest.mark.parametrize("act", [cgroups.create, cgroups.remove])
+def test_processes_of_another_container_are_left_alone(
+    act: Callable[[], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are listed as 0, and a signal to 0 would reach whoever runs `make`."""
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
+    monkeypatch.setattr(cgroups, "_ROOT", tmp_path)
+    (tmp_path / "cgroup.controllers").touch()
+    pods = tmp_path / cgroups.NAME / "pods"
+    pods.mkdir(parents=True)
+    (pods / "cgroup.procs").write_text("4711\n0\n")
+    with pytest.raises(NodeError, match="another container"):
+        act()
+    assert killed == []

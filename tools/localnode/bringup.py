@@ -38,8 +38,8 @@ class BringUp:
     def run(self) -> Cluster:
         """Returns the control plane when the node is Ready. NodeError or ClusterError otherwise."""
         programs = binaries.resolve(pins.NODE, self.progress)
+        cgroups.create()  # first: it refuses where a node of another container is
         network.create()
-        cgroups.create()
         start = Cluster.start if self.state.owner else Cluster.start_in_background
         cluster = start(self.layout.cluster, kwok=False, address=network.HOST_ADDRESS, progress=self.progress)
         self.began = time.monotonic()

@@ -16,7 +16,7 @@ import yaml
 from olmbundle import cli, make
 from olmbundle.catalog import PATH, Entry, catalog
 from olmbundle.errors import BundleError
-from olmbundle.files import bundle, differences, parsed, rendered
+from olmbundle.files import bundle, differences, parsed, rendered, write
 from olmbundle.kinds import check
 from olmbundle.previous import UnreachableError, unpack
 from olmbundle.release import ROOT, Release, present, present_version, previous_commit, previous_version
@@ -84,6 +84,16 @@ def test_a_file_that_was_edited_or_added_or_is_gone_is_told(tmp_path: Path, caps
     } <= set(said)
     assert cli.main(["bundle", "--directory", str(tmp_path)]) == 0
     assert not (manifests / "more.yaml").exists()
+
+
+def test_packages_of_others_in_the_same_catalog_stay(tmp_path: Path) -> None:
+    other, stale = tmp_path / "catalog" / "other" / "catalog.yaml", tmp_path / PATH.replace("catalog.yaml", "old.yaml")
+    for path in (other, stale):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    assert differences({PATH: "text"}, tmp_path) == sorted([PATH, str(stale.relative_to(tmp_path))])
+    write({PATH: "text"}, tmp_path)
+    assert (other.exists(), stale.exists()) == (True, False)
 
 
 # --- what the bundle says ---

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from olmbundle import cli, make
+from olmbundle import cli, make, previous
 from olmbundle.catalog import PATH, Entry, catalog
 from olmbundle.errors import BundleError
 from olmbundle.files import bundle, differences, parsed, rendered, write
@@ -320,6 +320,18 @@ def test_a_commit_that_is_nowhere_is_told(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "releases", tmp_path / "releases")
     with pytest.raises(UnreachableError, match=r"commit [0-9a-f]{40} of releases/previous is not in this clone"):
         make.previous_entry(tmp_path)
+
+
+def test_git_that_would_ask_or_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A git of the PATH that tells how it was called, and then reads what nobody writes, or sleeps."""
+    git = tmp_path / "git"
+    git.write_text('#!/bin/sh\nenv >"$0.env"\nread answer || exec sleep 60\n')
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(previous, "_SECONDS", 1.0)
+    with pytest.raises(UnreachableError, match=r"git cat-file had not ended after 1 s"):
+        unpack(tmp_path, "0" * 40, ["config"], tmp_path / "source")
+    assert "GIT_TERMINAL_PROMPT=0" in (tmp_path / "git.env").read_text().splitlines()
 
 
 def test_the_present_release_replaces_the_previous_one(tmp_path: Path) -> None:

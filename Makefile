@@ -272,8 +272,8 @@ bundle: venv ## Write the OLM bundle (bundle/, bundle.Dockerfile) from config/ma
 	@$(TOOL) olmbundle bundle $(if $(filter-out file,$(origin IMG)),--image $(IMG)) $(ARGS)
 
 .PHONY: catalog
-catalog: venv ## Write the file-based catalog (catalog/): the last release, and the upgrade to this one
-	@$(TOOL) olmbundle catalog $(ARGS)
+catalog: venv ## Write the file-based catalog (catalog/): earlier releases, and the upgrade to this one (IMG=, BUNDLE_IMG= name its images)
+	@$(TOOL) olmbundle catalog $(if $(filter-out file,$(origin IMG)),--image $(IMG)) $(if $(BUNDLE_IMG),--bundle-image $(BUNDLE_IMG)) $(ARGS)
 
 .PHONY: bundle-validate
 bundle-validate: venv ## Have opm and operator-verify judge bundle and catalog (builds both once: some minutes); test does it too

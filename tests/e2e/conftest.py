@@ -19,7 +19,7 @@ from imagebuild import base
 from imagebuild.archive import Image, read_image
 from imagebuild.engines import Build, build_command
 from localcluster import Cluster
-from localcluster.layout import cache_directory
+from localcluster.layout import cache_directory, write_private
 from localcluster.ports import free_port
 from localnode import Node
 from localnode.requirements import why_not
@@ -153,12 +153,12 @@ def run(built: Built, cluster: Cluster, tmp_path: Path) -> Iterator[Run]:
 
 
 def with_contents(kubeconfig: Path, target: Path) -> Path:
-    """The same kubeconfig without names of files, and readable by the user of a container, who is nobody here."""
+    """The same kubeconfig without names of files, and readable by the user of a container alone."""
     found = yaml.safe_load(kubeconfig.read_text())
     cluster, user = found["clusters"][0]["cluster"], found["users"][0]["user"]
     authority = Path(cluster.pop("certificate-authority")).read_bytes()
     cluster["certificate-authority-data"] = base64.b64encode(authority).decode()
     user["token"] = Path(user.pop("tokenFile")).read_text()
-    target.write_text(yaml.safe_dump(found))
-    target.chmod(0o644)
+    write_private(target, yaml.safe_dump(found))  # it holds the administrator's token
+    os.chown(target, *map(int, Container.user.split(":")))
     return target

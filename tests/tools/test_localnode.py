@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,10 @@ from localcluster.layout import Layout as ClusterLayout
 from localcluster.pki import create_pki
 from localcluster.processes import Identity, identify
 from localcluster.spec import REAL_NODE, programs_needed
-from localnode import configuration, network, requirements
+from localnode import cgroups, configuration, kernel, network, node, requirements
 from localnode.cli import main
 from localnode.daemons import State, read_state
+from localnode.errors import NodeError
 from localnode.layout import Layout
 from tests.e2e import containers
 
@@ -122,3 +124,49 @@ def test_what_a_dead_owner_has_left_is_known_as_such(tmp_path: Path) -> None:
         assert state.abandoned() is abandoned
     (tmp_path / "state.json").write_text("{")
     assert read_state(tmp_path / "state.json") is None
+
+
+@pytest.mark.parametrize("act", [cgroups.create, cgroups.remove])
+def test_processes_of_another_container_are_left_alone(
+    act: Callable[[], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are listed as 0, and a signal to 0 would reach whoever runs `make`."""
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
+    monkeypatch.setattr(cgroups, "_ROOT", tmp_path)
+    (tmp_path / "cgroup.controllers").touch()
+    pods = tmp_path / cgroups.NAME / "pods"
+    pods.mkdir(parents=True)
+    (pods / "cgroup.procs").write_text("4711\n0\n")
+    with pytest.raises(NodeError, match="another container"):
+        act()
+    assert killed == []
+
+
+def test_the_settings_of_the_kernel_are_as_before_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_ROOT", tmp_path / "sys")
+    files = {name: tmp_path / "sys" / name for name in kernel.SETTINGS[:-1]}  # the last: a kernel without it
+    for number, file in enumerate(files.values()):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{number}\n")
+    layout = Layout(tmp_path / "node")
+    layout.create()
+    kernel.note(layout.kernel)
+    for file in files.values():
+        file.write_text("10\n")
+    monkeypatch.setattr(network, "remove", lambda: None)
+    monkeypatch.setattr(cgroups, "_ROOT", tmp_path / "cgroup")
+    cgroups._ROOT.mkdir()
+    monkeypatch.setattr(node, "HIDDEN", ())
+    node.end(layout)
+    assert [file.read_text().strip() for file in files.values()] == [str(number) for number in range(len(files))]
+    kernel.restore(layout.kernel)  # without a note nothing is set
+
+
+def test_a_setting_that_cannot_be_set_again_is_named_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_ROOT", tmp_path)
+    note = tmp_path / "kernel.json"
+    note.write_text('{"kernel/panic": "0"}')
+    with pytest.raises(NodeError, match="kernel/panic = 0"):
+        kernel.restore(note)
+    assert note.exists()

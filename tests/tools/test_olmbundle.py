@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from olmbundle import cli, make
+from olmbundle import cli, make, previous
 from olmbundle.catalog import PATH, Entry, catalog
 from olmbundle.errors import BundleError
-from olmbundle.files import bundle, differences, parsed, rendered
+from olmbundle.files import bundle, differences, parsed, rendered, write
 from olmbundle.kinds import check
 from olmbundle.previous import UnreachableError, unpack
 from olmbundle.release import ROOT, Release, present, present_version, previous_commit, previous_version
@@ -62,9 +62,8 @@ def test_the_bundle_is_what_config_says(entry: Entry) -> None:
     assert differences(entry.files, ROOT) == [], "run `make bundle`"
 
 
-def test_the_catalog_is_what_the_releases_say(entry: Entry, last_release: Entry) -> None:
-    entries = [last_release, entry] if entry.release.replaces else [last_release]
-    assert differences({PATH: catalog(entries, inline=False)}, ROOT) == [], "run `make catalog`"
+def test_the_catalog_is_what_the_releases_say() -> None:
+    assert differences(make.catalog_files(), ROOT) == [], "run `make catalog`"
 
 
 def test_a_file_that_was_edited_or_added_or_is_gone_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,6 +83,16 @@ def test_a_file_that_was_edited_or_added_or_is_gone_is_told(tmp_path: Path, caps
     } <= set(said)
     assert cli.main(["bundle", "--directory", str(tmp_path)]) == 0
     assert not (manifests / "more.yaml").exists()
+
+
+def test_packages_of_others_in_the_same_catalog_stay(tmp_path: Path) -> None:
+    other, stale = tmp_path / "catalog" / "other" / "catalog.yaml", tmp_path / PATH.replace("catalog.yaml", "old.yaml")
+    for path in (other, stale):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    assert differences({PATH: "text"}, tmp_path) == sorted([PATH, str(stale.relative_to(tmp_path))])
+    write({PATH: "text"}, tmp_path)
+    assert (other.exists(), stale.exists()) == (True, False)
 
 
 # --- what the bundle says ---
@@ -285,6 +294,48 @@ def test_the_catalog_leads_from_the_last_release_to_the_next(entry: Entry, last_
     assert images == [f"example.com/aitask-operator-bundle:{previous_version()}", "registry.example.com/ours@sha256:0f"]
 
 
+@pytest.fixture
+def third(tmp_path: Path) -> Path:
+    """A work tree after the release of the present one, which is in releases/previous."""
+    for part in ("config", "releases", "catalog"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    (tmp_path / "releases/previous/version").write_text(present_version())
+    package = tmp_path / "src" / "ansible_operator"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text('__version__ = "0.99.0"\n')
+    return tmp_path
+
+
+def test_a_further_release_keeps_the_edges_and_bundles_of_those_before(third: Path) -> None:
+    before, found = blobs((ROOT / PATH).read_text()), blobs(make.catalog_files(third, third)[PATH])
+    old, new = ({one["name"]: one["entries"] for one in all_ if "entries" in one} for all_ in (before, found))
+    edge = {"name": "aitask-operator.v0.99.0", "replaces": f"aitask-operator.v{present_version()}"}
+    assert len(old["alpha"]) > 1
+    assert new == {**old, "alpha": [*old["alpha"], edge], "v0.99": [edge]}
+    *kept, added = [one for one in found if one["schema"] == "olm.bundle"]
+    assert kept == [one for one in before if one["schema"] == "olm.bundle"]
+    assert added["name"] == edge["name"]
+
+
+def test_a_catalog_of_ones_own_names_real_images_alone_and_grows(third: Path, tmp_path: Path) -> None:
+    ours = tmp_path / "ours"
+    version = third / "src/ansible_operator/__init__.py"
+    for minor in (2, 3):
+        (third / "releases/previous/version").write_text(f"0.{minor - 1}.0\n")
+        version.write_text(f'__version__ = "0.{minor}.0"\n')
+        images = {"image": f"r.example/operator:{minor}", "bundle_image": f"r.example/bundle:{minor}"}
+        write(make.catalog_files(third, ours, **images), ours)
+    text = (ours / PATH).read_text()
+    assert [one["image"] for one in blobs(text) if one["schema"] == "olm.bundle"] == [
+        "r.example/bundle:2",
+        "r.example/bundle:3",
+    ]
+    assert "example.com/aitask-operator:" not in text
+    assert "example.com/aitask-operator-bundle" not in text
+    related = next(one["relatedImages"] for one in blobs(text) if one["schema"] == "olm.bundle")
+    assert [one["image"] for one in related] == ["r.example/operator:2", "r.example/bundle:2"]
+
+
 def test_inline_bundles_hold_their_manifests_and_need_no_image(entry: Entry) -> None:
     found = blobs(catalog([entry], inline=True))
     [bundle_blob] = [one for one in found if one["schema"] == "olm.bundle"]
@@ -310,6 +361,18 @@ def test_a_commit_that_is_nowhere_is_told(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "releases", tmp_path / "releases")
     with pytest.raises(UnreachableError, match=r"commit [0-9a-f]{40} of releases/previous is not in this clone"):
         make.previous_entry(tmp_path)
+
+
+def test_git_that_would_ask_or_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A git of the PATH that tells how it was called, and then reads what nobody writes, or sleeps."""
+    git = tmp_path / "git"
+    git.write_text('#!/bin/sh\nenv >"$0.env"\nread answer || exec sleep 60\n')
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(previous, "_SECONDS", 1.0)
+    with pytest.raises(UnreachableError, match=r"git cat-file had not ended after 1 s"):
+        unpack(tmp_path, "0" * 40, ["config"], tmp_path / "source")
+    assert "GIT_TERMINAL_PROMPT=0" in (tmp_path / "git.env").read_text().splitlines()
 
 
 def test_the_present_release_replaces_the_previous_one(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from localcluster.access import token_file
 from localcluster.api import Api
 from localcluster.layout import Layout as ClusterLayout
 from localcluster.spec import REAL_NODE
-from localnode import cgroups, configuration, daemons, images, network
+from localnode import cgroups, configuration, daemons, images, kernel, network
 from localnode.errors import NodeError
 from localnode.layout import HIDDEN, Layout
 
@@ -38,8 +38,8 @@ class BringUp:
     def run(self) -> Cluster:
         """Returns the control plane when the node is Ready. NodeError or ClusterError otherwise."""
         programs = binaries.resolve(pins.NODE, self.progress)
+        cgroups.create()  # first: it refuses where a node of another container is
         network.create()
-        cgroups.create()
         start = Cluster.start if self.state.owner else Cluster.start_in_background
         cluster = start(self.layout.cluster, kwok=False, address=network.HOST_ADDRESS, progress=self.progress)
         self.began = time.monotonic()
@@ -69,6 +69,7 @@ class BringUp:
         kubeconfig = cluster.component_kubeconfig("kubelet")
         command = configuration.kubelet_command(self.layout, programs["kubelet"], kubeconfig)
         containerd = self.state.processes["containerd"].pid
+        kernel.note(self.layout.kernel)
         self._start("kubelet", ["nsenter", f"--target={containerd}", "--mount", "--net", "--", *command])
         proxy = configuration.proxy_command(programs["kube-proxy"], cluster.component_kubeconfig("kube-proxy"))
         self._start("kube-proxy", [*network.enter(), *proxy])

@@ -9,13 +9,19 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from localnode.errors import NodeError
+
 NAME = "localnode"
 _ROOT = Path("/sys/fs/cgroup")
 _SECONDS = 20.0
 
 
 def create() -> None:
-    """In each hierarchy. With version 2, pods get every controller that there is."""
+    """In each hierarchy. With version 2, pods get every controller that there is.
+
+    Raises NodeError where a node of another container is in it.
+    """
+    _processes()
     for root in _roots():
         (root / NAME).mkdir(exist_ok=True)
         if (root / "cgroup.controllers").exists() and root == _ROOT:
@@ -27,7 +33,10 @@ def create() -> None:
 
 
 def remove() -> list[int]:
-    """Kill what is left in it and remove it. Returns the processes that did not end."""
+    """Kill what is left in it and remove it. Returns the processes that did not end.
+
+    Raises NodeError, and kills nothing, where processes of another container are in it.
+    """
     deadline = time.monotonic() + _SECONDS
     while (left := _processes()) and time.monotonic() < deadline:
         for pid in left:
@@ -61,8 +70,11 @@ def _directories() -> Iterator[Path]:
 
 
 def _processes() -> set[int]:
+    """The kernel lists a process outside of this PID namespace as 0, which kill(2) takes for the caller's own group."""
     found: set[int] = set()
     for directory in _directories():
         with contextlib.suppress(OSError):
             found |= {int(pid) for pid in (directory / "cgroup.procs").read_text().split()}
+    if any(pid < 2 for pid in found):
+        raise NodeError(f"cgroup {NAME} has processes of another container: end its node there (`make node-down`)")
     return found

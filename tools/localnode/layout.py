@@ -32,6 +32,11 @@ class Layout:
         return self.directory / "state.json"
 
     @property
+    def kernel(self) -> Path:
+        """The settings of the kernel as they were before the node."""
+        return self.directory / "kernel.json"
+
+    @property
     def config(self) -> Path:
         return self.directory / "config"
 

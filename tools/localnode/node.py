@@ -21,7 +21,7 @@ from localcluster.layout import Layout as ClusterLayout
 from localcluster.locks import try_lock
 from localcluster.processes import identify
 from localcluster.teardown import end_cluster
-from localnode import bringup, daemons, images, network
+from localnode import bringup, daemons, images, kernel, network
 from localnode.errors import NodeError
 from localnode.layout import HIDDEN, Layout
 from localnode.requirements import why_not
@@ -98,6 +98,7 @@ class Node:
 def end(layout: Layout, *, keep: bool = False) -> None:
     """End a node in whatever state it is, also one that was killed half-way. `keep` leaves the logs."""
     daemons.end_all(layout)
+    kernel.restore(layout.kernel)
     end_cluster(ClusterLayout(layout.cluster), keep=keep)
     network.remove()
     for path in HIDDEN:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olmbundle.files import Files, dump, parsed
+from olmbundle.history import Blob
 from olmbundle.release import DEFAULT_CHANNEL, PACKAGE, Release, service_version_name
 
 HEAD = "# Made by `make catalog`. Do not edit.\n"
@@ -30,12 +31,14 @@ class Entry:
     files: Files
 
 
-def catalog(entries: Sequence[Entry], *, inline: bool) -> str:
-    """The catalog of these releases, the oldest first, as YAML documents.
+def catalog(entries: Sequence[Entry], *, inline: bool, kept: Sequence[Blob] = ()) -> str:
+    """The catalog of these releases, the oldest first, after those that are kept, as YAML documents.
 
     `inline` puts the manifests themselves into it: OLM then needs no bundle image and no Job that unpacks it.
     """
-    blobs = [_package(entries[-1]), *_channels(entries), *(_bundle(entry, inline) for entry in entries)]
+    bundles = [one for one in kept if one["schema"] == "olm.bundle"]
+    made = [_bundle(entry, inline) for entry in entries]
+    blobs = [_package(entries[-1]), *_channels(entries, kept), *bundles, *made]
     return HEAD + "---\n".join(map(dump, blobs))  # opm refuses a document that holds a comment alone
 
 
@@ -51,16 +54,13 @@ def _package(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _channels(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    names = dict.fromkeys(name for entry in entries for name in entry.release.channels)
+def _channels(entries: Sequence[Entry], kept: Sequence[Blob]) -> list[dict[str, Any]]:
+    edges = {one["name"]: [*one["entries"]] for one in kept if one["schema"] == "olm.channel"}
+    for entry in entries:
+        for name in entry.release.channels:
+            edges.setdefault(name, []).append(_edge(entry.release))
     return [
-        {
-            "schema": "olm.channel",
-            "package": PACKAGE,
-            "name": name,
-            "entries": [_edge(entry.release) for entry in entries if name in entry.release.channels],
-        }
-        for name in names
+        {"schema": "olm.channel", "package": PACKAGE, "name": name, "entries": found} for name, found in edges.items()
     ]
 
 

@@ -29,14 +29,15 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m olmbundle", description=sys.modules["olmbundle"].__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     made = commands.add_parser("bundle", help="write bundle/ and bundle.Dockerfile")
-    made.add_argument("--image", default="", help="the operator's image (default: by the version)")
     made.set_defaults(run=_bundle)
-    listed = commands.add_parser("catalog", help="write catalog/, with the last release and this one")
-    listed.add_argument("--inline", action="store_true", help="with the manifests in it, so that no image is needed")
+    listed = commands.add_parser("catalog", help="write catalog/: this release, and the earlier ones that are in it")
+    listed.add_argument("--bundle-image", default="", help="the bundle's image; releases without a real one go")
+    listed.add_argument("--inline", action="store_true", help="last release and this one, with the manifests")
     listed.set_defaults(run=_catalog)
     judged = commands.add_parser("validate", help="have opm and operator-verify judge what is there (builds them once)")
     judged.set_defaults(run=_validate)
     for one in (made, listed):
+        one.add_argument("--image", default="", help="the operator's image (default: by the version)")
         one.add_argument("--check", action="store_true", help="write nothing; say what differs, and exit with 1")
         one.add_argument("--directory", type=Path, default=ROOT, help="where to (default: the work tree)")
     return parser
@@ -47,7 +48,10 @@ def _bundle(options: argparse.Namespace) -> int:
 
 
 def _catalog(options: argparse.Namespace) -> int:
-    return _done({PATH: catalog(make.entries(), inline=options.inline)}, options, "make catalog")
+    if options.inline:
+        return _done({PATH: catalog(make.entries(), inline=True)}, options, "make catalog")
+    files = make.catalog_files(directory=options.directory, image=options.image, bundle_image=options.bundle_image)
+    return _done(files, options, "make catalog")
 
 
 def _validate(_options: argparse.Namespace) -> int:

@@ -86,9 +86,9 @@ def parsed(files: Files) -> list[dict[str, Any]]:
 
 
 def write(files: Files, directory: Path) -> None:
-    """Write them below the directory; what else is in their own directories goes."""
-    for top in sorted({path.split("/")[0] for path in files if "/" in path}):
-        shutil.rmtree(directory / top, ignore_errors=True)
+    """Write them below the directory; what else is in their own directories (`bundle`, `catalog/PACKAGE`) goes."""
+    for own in _own(files):
+        shutil.rmtree(directory / own, ignore_errors=True)
     for path, text in files.items():
         target = directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -97,11 +97,16 @@ def write(files: Files, directory: Path) -> None:
 
 def differences(files: Files, directory: Path) -> list[str]:
     """Paths that are missing there, too many, or have another text."""
-    tops = {path.split("/")[0] for path in files if "/" in path}
-    found = (path for top in tops for path in (directory / top).rglob("*") if path.is_file())
+    found = (path for own in _own(files) for path in (directory / own).rglob("*") if path.is_file())
     there = {str(path.relative_to(directory)) for path in found}
     changed = (path for path, text in files.items() if not _has(directory / path, text))
     return sorted({*changed, *(there - set(files))})
+
+
+def _own(files: Files) -> list[str]:
+    """The outermost directories that hold nothing but what is written; `catalog` may hold other packages."""
+    parents = (Path(path).parts[:-1] for path in files)
+    return sorted({str(Path(*parts[: 2 if parts[0] == "catalog" else 1])) for parts in parents if parts})
 
 
 def _has(path: Path, text: str) -> bool:

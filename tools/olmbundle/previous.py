@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tarfile
@@ -12,6 +13,8 @@ from olmbundle.errors import BundleError
 
 # Written after that release, and of no effect on what is installed: the form of the bundle.
 _OF_THE_PRESENT = ("config/manifests", "config/scorecard")
+
+_SECONDS = 300.0
 
 
 class UnreachableError(BundleError):
@@ -54,7 +57,21 @@ def _has(root: Path, commit: str) -> bool:
 
 
 def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Asks nobody for a name or a password: neither git, nor an ssh of its, has a terminal."""
+    command = ["git", "-C", root, *arguments]
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
     try:
-        return subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True, check=False, timeout=300)
+        return subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise UnreachableError(f"git {arguments[0]} had not ended after {_SECONDS:g} s") from None
     except FileNotFoundError:
         raise UnreachableError("git is not installed, and the last release is read from its commit") from None

@@ -12,6 +12,8 @@ SHELL := bash
 # What the user may set; PYTHON without a value means the first Python 3.11+ found.
 PYTHON ?=
 IMG ?= example.com/aitask-operator:latest
+# The image of the OLM bundle, for make catalog; without a value the catalog names the one of config/manifests.
+BUNDLE_IMG ?=
 # docker, podman or buildah; without a value the first of them that answers.
 CONTAINER_TOOL ?=
 # An image in an archive (OCI or docker), for node-load and kind-load.

@@ -69,6 +69,15 @@ def acts(scene: Scene, task: dict[str, Any], action: str) -> dict[str, Any]:
     return status
 
 
+def fell(scene: Scene) -> None:
+    """Each pod's container has ended just now, and begun again."""
+    ended = {"exitCode": 1, "finishedAt": stamp(datetime.now(UTC)), "startedAt": stamp(datetime.now(UTC))}
+    for pod in scene.pods():
+        seen = {**pod["status"]["containerStatuses"][0], "lastState": {"terminated": ended}}
+        patch = json.dumps({"status": {"containerStatuses": [seen]}})
+        scene.kubectl("patch", "pod", pod["metadata"]["name"], "--subresource=status", "--type=merge", "-p", patch)
+
+
 def replicas(scene: Scene, name: str) -> int:
     wanted: int = scene.deployment(name)["spec"]["replicas"]
     return wanted
@@ -129,15 +138,11 @@ def test_the_sample_that_rolls_back_when_approved(scene: Scene) -> None:
     change = {"spec": {"template": {"metadata": {"annotations": {"release": "bad"}}}}}
     scene.api.patch(DEPLOYMENT, "web", scene.namespace, change)
     scene.settled(3)
-    ended = {"exitCode": 1, "finishedAt": stamp(datetime.now(UTC)), "startedAt": stamp(datetime.now(UTC))}
-    for pod in scene.pods():
-        seen = {**pod["status"]["containerStatuses"][0], "lastState": {"terminated": ended}}
-        patch = json.dumps({"status": {"containerStatuses": [seen]}})
-        name = pod["metadata"]["name"]
-        scene.kubectl("patch", "pod", name, "--subresource=status", "--type=merge", "-p", patch)
+    fell(scene)
     task = sample(scene, "aitask_rollback")
     scene.apply(task)
     status = scene.wait(lambda found: found.get("status", {}).get("proposal"), "it asks", "web-rollback")["status"]
+    fell(scene)  # again: what is long ago counts no more, and asking takes its time
     approve = f"aiops.example.com/approve={status['proposal']['id']}"
     scene.kubectl("annotate", "aitask", "web-rollback", approve)
     acts(scene, task, "rollback")

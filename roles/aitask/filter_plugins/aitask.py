@@ -12,8 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ansible.utils.unsafe_proxy import wrap_var
-
 _HOME = Path(__file__).resolve().parent.parent / "aitask_rules"
 _NAME = "_aitask_rules"
 
@@ -40,12 +38,12 @@ def _plan(world: Mapping[str, Any], now: str, reads: Mapping[str, Any] | None = 
     results = {name: result for name, result in (reads or {}).items() if isinstance(result, Mapping) and result}
     known = {name: result for name, result in results.items() if not result.get("skipped")}
     # Words of others are in it, and ansible-core 2.18 takes what a filter returns for a template.
-    return wrap_var(_rules().plan_pass({**world, "now": now, "reads": known}))
+    return _rules().plan_pass({**world, "now": now, "reads": known})
 
 
 def _failure(task: Mapping[str, Any], now: str, where: Any, message: Any) -> Any:
     """The status that says which task of the role failed. It takes the CR alone: the rest may be what is broken."""
-    return wrap_var(_rules().report_failure({"task": task, "now": now}, str(where), str(message)))
+    return _rules().report_failure({"task": task, "now": now}, str(where), str(message))
 
 
 def _selectors(deployment: Mapping[str, Any]) -> Any:

@@ -58,7 +58,7 @@ def _has(root: Path, commit: str) -> bool:
 
 def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Asks nobody for a name or a password: neither git, nor an ssh of its, has a terminal."""
-    command = ["git", "-C", root, *arguments]
+    command = ["git", "-C", str(root), *arguments]
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
     try:
         return subprocess.run(

@@ -86,7 +86,8 @@ def test_a_given_cluster_loses_nothing_that_is_not_of_the_scenario(cluster: Clus
         _is_there(api)
         assert not (scenario.directory / "ours").exists()
     finally:
-        api.delete(NAMESPACE, OURS)
+        if api.get(NAMESPACE, OURS):
+            api.delete(NAMESPACE, OURS)
 
 
 def _is_untouched(scenario: Scenario, api: Api) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ansible.utils.unsafe_proxy import wrap_var
+
 _HOME = Path(__file__).resolve().parent.parent / "aitask_rules"
 _NAME = "_aitask_rules"
 
@@ -31,19 +33,28 @@ def _rules() -> ModuleType:
     return package
 
 
+def _as_data(told: Any) -> Any:
+    """What the rules tell, with no template in it: words of others are, and ansible-core 2.18 takes what a filter
+    returns for one. Lists and mappings are made plain, since from 2.19 on those of Ansible cannot be made anew."""
+    if isinstance(told, Mapping):
+        return {name: _as_data(value) for name, value in told.items()}
+    if isinstance(told, list | tuple):
+        return [_as_data(value) for value in told]
+    return wrap_var(told)
+
+
 def _plan(world: Mapping[str, Any], now: str, reads: Mapping[str, Any] | None = None) -> Any:
     """`__aitask_world | aitask_plan(now, reads)`: what to do next, given what was read so far.
 
     `reads` holds results of tasks by name; one that is not there yet is empty, one that was not wanted is skipped."""
     results = {name: result for name, result in (reads or {}).items() if isinstance(result, Mapping) and result}
     known = {name: result for name, result in results.items() if not result.get("skipped")}
-    # Words of others are in it, and ansible-core 2.18 takes what a filter returns for a template.
-    return _rules().plan_pass({**world, "now": now, "reads": known})
+    return _as_data(_rules().plan_pass({**world, "now": now, "reads": known}))
 
 
 def _failure(task: Mapping[str, Any], now: str, where: Any, message: Any) -> Any:
     """The status that says which task of the role failed. It takes the CR alone: the rest may be what is broken."""
-    return _rules().report_failure({"task": task, "now": now}, str(where), str(message))
+    return _as_data(_rules().report_failure({"task": task, "now": now}, str(where), str(message)))
 
 
 def _selectors(deployment: Mapping[str, Any]) -> Any:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ansible.utils.unsafe_proxy import wrap_var
+
 _HOME = Path(__file__).resolve().parents[2] / "aitask" / "aitask_rules"
 _NAME = "_aitask_rules"
 
@@ -39,11 +41,11 @@ def _world(world: Mapping[str, Any], now: str, reads: Mapping[str, Any] | None) 
 
 def _backup(world: Mapping[str, Any], now: str, reads: Mapping[str, Any] | None = None) -> Any:
     # What comes out of an archive or off the cluster is data, whatever braces are in it.
-    return _rules().plan_backup(_world(world, now, reads))
+    return wrap_var(_rules().plan_backup(_world(world, now, reads)))
 
 
 def _restore(world: Mapping[str, Any], now: str, reads: Mapping[str, Any] | None = None) -> Any:
-    return _rules().plan_restore(_world(world, now, reads))
+    return wrap_var(_rules().plan_restore(_world(world, now, reads)))
 
 
 def _trouble(found: Mapping[str, Any], now: str, where: Any, message: Any, seen: Any = None) -> Any:
@@ -51,7 +53,7 @@ def _trouble(found: Mapping[str, Any], now: str, where: Any, message: Any, seen:
 
     `seen` is the result of reading the object once more."""
     world = _world({"object": found, "spec": found.get("spec")}, now, {"seen": seen})
-    return _rules().plan_trouble(world, str(where), str(message))
+    return wrap_var(_rules().plan_trouble(world, str(where), str(message)))
 
 
 def _packed(tasks: Mapping[str, Any], names: Any = ()) -> Any:
@@ -60,7 +62,7 @@ def _packed(tasks: Mapping[str, Any], names: Any = ()) -> Any:
     try:
         archive = rules.pack_tasks(tasks, list(names or ()))
     except rules.Unreadable as error:
-        return {"problem": str(error), "data": "", "sha256": "", "count": 0, "size": 0}
+        return wrap_var({"problem": str(error), "data": "", "sha256": "", "count": 0, "size": 0})
     return {"problem": "", "data": archive.text, "sha256": archive.sha256, "count": archive.count, "size": archive.size}
 
 

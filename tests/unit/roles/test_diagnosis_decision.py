@@ -231,7 +231,7 @@ def test_what_the_spec_and_the_target_do_not_allow(said: dict[str, Any], reason:
     assert (found.reason, found.source, found.action, found.suggested) == (reason, "fallback", "scale", said["action"])
     assert words in found.message
     assert found.message.endswith("fallbackAction is scale")
-    assert not found.retry
+    assert found.reason not in TRANSIENT
     assert with_choice(facts.spec, found).action == "scale"
 
 

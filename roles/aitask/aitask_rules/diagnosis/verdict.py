@@ -11,7 +11,7 @@ from typing import Any
 
 from ..model import Diagnose, Spec, Target
 from ..rollback import candidates, revision_of
-from ..values import format_time, items, mapping, one_line, parse_time, whole
+from ..values import format_time, items, mapping, one_line, whole
 from .answer import TRANSIENT, content_of, used_tokens
 from .decision import ACTIONS, Decision, Unusable, parse_decision
 from .question import Question
@@ -42,8 +42,6 @@ class Verdict:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     evidence: tuple[str, ...] = ()
     key: str = ""
-    until: datetime | None = None
-    """Not to be asked again before; None if nobody says."""
     tokens: int = 0
     calls: int = 0
     elapsed: float = 0.0
@@ -53,11 +51,6 @@ class Verdict:
     def failed(self) -> bool:
         """Whether it counts as a failure: a call without a usable answer."""
         return self.reason != DIAGNOSED and self.calls > 0
-
-    @property
-    def retry(self) -> bool:
-        """Whether the same evidence may be asked about again."""
-        return self.reason in TRANSIENT
 
     @property
     def waits(self) -> bool:
@@ -86,15 +79,14 @@ def judge(diagnose: Diagnose, facts: Facts, question: Question, answer: Mapping[
         _check(decision, diagnose, facts)
     except Unusable as fault:
         said = _told(decision) if decision else {}
-        refused = refuse(diagnose, fault.reason, str(fault), until=parse_time(answer.get("until")))
-        return replace(refused, **said, **cost)
+        return replace(refuse(diagnose, fault.reason, str(fault)), **said, **cost)
     return Verdict(DIAGNOSED, _words(decision, who), "model", decision.action, **_told(decision), **cost)
 
 
-def refuse(diagnose: Diagnose, reason: str, message: str, key: str = "", until: datetime | None = None) -> Verdict:
+def refuse(diagnose: Diagnose, reason: str, message: str, key: str = "") -> Verdict:
     """The fallback, without a usable answer."""
     text = f"{one_line(message, _MESSAGE)}{_INSTEAD}{diagnose.fallback}"
-    return Verdict(reason, text, "fallback", diagnose.fallback, key=key, until=until)
+    return Verdict(reason, text, "fallback", diagnose.fallback, key=key)
 
 
 def _restored(decision: Decision, question: Question, target: Target) -> Decision:
